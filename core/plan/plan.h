@@ -1,0 +1,156 @@
+// What to run. Plain data: the client fills it from its options, validates it once, sends it to the
+// server, and it ends inside the report. Nothing here is a pointer to anything; copy it freely.
+//
+// The client decides and the server agrees: the server may lower a value to what it can bear, and
+// says so in `changes`. Nothing that could harm the server's host is in a Plan: no file names, no
+// device strings. What concerns one side only (device, CPU, way of waiting) is LocalSettings.
+#ifndef VERBSCOPE_CORE_PLAN_PLAN_H_
+#define VERBSCOPE_CORE_PLAN_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace verbscope {
+
+// How a completion is awaited on one side. `solicited` is event mode armed for solicited messages
+// only; `hybrid` spins for spin_ns before it arms and sleeps.
+enum class WaitKind { kBusy, kBusyPause, kEvent, kSolicited, kHybrid };
+struct WaitMode {
+  WaitKind kind = WaitKind::kBusy;
+  int64_t spin_ns = 0;  // hybrid only, > 0
+  bool uses_events() const { return kind >= WaitKind::kEvent; }
+  friend bool operator==(const WaitMode&, const WaitMode&) = default;
+};
+// "busy", "busy:pause", "event", "solicited", "hybrid:20us" and back.
+std::string ToText(WaitMode wait);
+Expected<WaitMode> ParseWaitMode(std::string_view text);
+
+// Quantities as users write them; each function refuses anything it does not know, naming it.
+// "64", "4K", "1Mi", "2g": all suffixes are powers of 1024.
+Expected<uint64_t> ParseSize(std::string_view text);
+// "10s", "500ms", "20us", "100ns", "2m", "1h"; a bare number is seconds, fractions allowed. In ns.
+Expected<int64_t> ParseDuration(std::string_view text);
+std::string DurationText(int64_t ns);  // "2s", "500ms": the shortest exact form
+// One size, "A:B" (A, then doubling, then B), "all" (0? no: 1 … 8 MiB in powers of two), "all+-1"
+// (each power of two with its two neighbours). Ascending, without duplicates.
+Expected<std::vector<uint64_t>> ParseSizes(std::string_view text);
+
+enum class InlineKind { kAuto, kOff, kBytes };
+struct InlineMode {
+  InlineKind kind = InlineKind::kAuto;
+  uint32_t bytes = 0;  // kBytes only: refused above the device's limit
+  friend bool operator==(const InlineMode&, const InlineMode&) = default;
+};
+std::string ToText(InlineMode mode);  // "auto", "off", "64"
+Expected<InlineMode> ParseInlineMode(std::string_view text);
+
+// A value that was not used as asked, and why.
+struct PlanChange {
+  std::string field;
+  std::string asked;
+  std::string used;
+  std::string why;
+  friend bool operator==(const PlanChange&, const PlanChange&) = default;
+};
+
+struct Plan {
+  std::string command = "send-lat";
+  std::vector<uint64_t> sizes_bytes = {64};  // one result per size and run, in this order
+
+  // Length of the measured part: iterations when given, else duration_ns.
+  std::optional<uint64_t> iterations;  // 1 … kMaxIterations
+  int64_t duration_ns = 2'000'000'000;
+  // Length of the warm-up, likewise; 0 iterations or 0 ns is none.
+  std::optional<uint64_t> warmup_iterations;
+  int64_t warmup_ns = 200'000'000;
+
+  uint32_t qps = 1;
+  uint32_t tx_depth = 1;      // messages in flight per QP
+  uint32_t rx_depth = 512;    // receives posted ahead per QP
+  uint32_t post_list = 1;
+  uint32_t signal_every = 0;  // 0: chosen by the loop
+  InlineMode inline_mode;
+  uint32_t mtu_bytes = 0;     // 0: the smaller of both ports
+
+  // RC attributes, as codes of the InfiniBand specification.
+  uint32_t timeout_code = 14;    // 1 … 31: 4.096 us * 2^code
+  uint32_t retry_count = 6;      // 0 … 7
+  uint32_t rnr_timer_code = 12;  // 0 … 31; 12 is 0.64 ms
+  uint32_t rnr_retry = 6;        // 0 … 7; 7 is without limit
+  uint32_t rd_atomic = 0;        // 0: the device's limit
+
+  uint32_t service_level = 0;    // 0 … 15
+  uint32_t traffic_class = 0;    // 0 … 255
+  uint32_t flow_label = 0;       // 0 … 2^20-1
+  uint32_t pkey_index = 0;
+  uint32_t hop_limit = 64;       // 1 … 255
+
+  uint32_t repeat = 1;                  // fresh QPs and connection each
+  int64_t interval_ns = 100'000'000;    // time series
+  int64_t deadline_ns = 0;              // whole command; 0: everything asked for plus 30 s
+
+  std::vector<PlanChange> changes;
+
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+inline constexpr uint64_t kMaxIterations = 1'000'000'000'000;
+inline constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 31;  // IBTA: an RC message is at most 2^31 bytes
+inline constexpr size_t kMaxSizes = 256;
+
+// Checks every range above. kUsage, naming the field, the value and the range.
+Status Validate(const Plan& plan);
+
+// Expected run time of the whole plan in ns, warm-ups and repeats included, as far as it is known
+// from durations (iterations count as unknown: 0). The default deadline adds 30 s to it.
+int64_t PlannedNs(const Plan& plan);
+int64_t EffectiveDeadlineNs(const Plan& plan);
+
+// What a server bears. It is applied before anything is allocated.
+struct ServerLimits {
+  int64_t max_run_ns = 600'000'000'000;         // --max-run
+  uint64_t max_memory_bytes = uint64_t{1} << 30;  // --max-memory: buffers and queues of one run
+  uint64_t max_message_bytes = kMaxMessageBytes;  // of the port
+  uint32_t max_qp_wr = 16384;                   // of the device
+};
+// Lowers depths to the device's limit (each a PlanChange); refuses, as kSetup with the limit named,
+// what cannot be lowered without changing what is measured (size, duration, memory, unknown command).
+Expected<Plan> Bound(const Plan& asked, const ServerLimits& limits);
+
+// Settings of one side. They never travel, except those a client asks of the server by --peer.
+struct LocalSettings {
+  std::string device;              // empty: chosen
+  std::optional<int> ib_port;
+  std::optional<int> gid_index;
+  WaitMode wait;
+  int comp_vector = 0;
+  std::vector<int> cpus;           // empty: not pinned
+  int numa_node = -1;              // -1: not asked for
+  bool huge_pages = false;
+};
+
+// What a client asks of the other side (--peer key=value,…). The device is a bare name.
+struct PeerSettings {
+  std::optional<std::string> device;
+  std::optional<int> ib_port;
+  std::optional<int> gid_index;
+  std::optional<std::vector<int>> cpus;
+  std::optional<int> numa_node;
+  std::optional<WaitMode> wait;
+  std::optional<int> comp_vector;
+  friend bool operator==(const PeerSettings&, const PeerSettings&) = default;
+};
+// "device=mlx5_0,cpu=3-5,wait=event". A list of CPUs inside uses '+': "cpu=1+3".
+Expected<PeerSettings> ParsePeerSettings(std::string_view text);
+// "0-3,8" as sched_setaffinity users write it; each number 0 … 4095.
+Expected<std::vector<int>> ParseCpuList(std::string_view text, char separator = ',');
+LocalSettings Apply(LocalSettings settings, const PeerSettings& asked);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_PLAN_PLAN_H_

@@ -1,0 +1,213 @@
+// What was seen. Plain data, complete: reporters read a Record and nothing else, they never measure
+// and never ask. A Record is filled by one thread and then only read; copy it freely.
+//
+// An optional without value is something unknown, or with too few samples to state; it is null in
+// JSON. Units are in the names. Doubles are finite.
+#ifndef VERBSCOPE_CORE_RECORD_RECORD_H_
+#define VERBSCOPE_CORE_RECORD_RECORD_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/plan/plan.h"
+#include "transports/device.h"
+
+namespace verbscope {
+
+// Identity of a result: comparisons join on it. A member that does not apply is absent.
+struct Point {
+  std::string op;  // "send", "write", …
+  uint64_t size_bytes = 0;
+  uint32_t qps = 1;
+  std::optional<uint32_t> cqs;
+  std::string wait;  // kind only: "busy", "busy:pause", "event", "solicited", "hybrid"
+  std::optional<int64_t> spin_ns;
+  std::optional<double> rate_per_s;  // absent: closed loop
+  std::optional<uint32_t> tx_depth;
+  std::optional<uint32_t> timer_code;
+  std::optional<bool> imm;
+  friend bool operator==(const Point&, const Point&) = default;
+};
+
+struct HistogramBucket {
+  int64_t from_ns = 0;  // inclusive
+  int64_t to_ns = 0;    // inclusive
+  uint64_t count = 0;
+  friend bool operator==(const HistogramBucket&, const HistogramBucket&) = default;
+};
+
+struct Interval95 {
+  int64_t low_ns = 0;
+  int64_t high_ns = 0;
+  friend bool operator==(const Interval95&, const Interval95&) = default;
+};
+
+struct PercentileRow {
+  std::string percent;  // "50", "99.9": the key in JSON
+  std::optional<int64_t> value_ns;
+  std::optional<Interval95> interval;  // two-sided 95 % by rank
+  friend bool operator==(const PercentileRow&, const PercentileRow&) = default;
+};
+
+struct LatencyMetrics {
+  std::string definition;  // "half_round_trip", "round_trip", "response_time", "call"
+  std::string ended_by;    // "recv_completion", "payload_poll", "send_completion"
+  uint64_t samples = 0;
+  std::optional<int64_t> min_ns;
+  std::optional<double> mean_ns;
+  std::optional<double> stdev_ns;
+  std::optional<int64_t> max_ns;
+  std::vector<PercentileRow> percentiles;
+  int significant_digits = 3;
+  std::vector<HistogramBucket> buckets;  // non-empty ones, ascending
+  std::string hdr_v2;                    // the same, for HdrHistogram tools
+};
+
+struct BandwidthMetrics {
+  uint64_t bytes = 0;
+  uint64_t messages = 0;
+  double seconds = 0;  // first post to last completion
+  std::optional<double> gbit_per_s;
+  std::optional<double> msg_per_s;
+};
+
+struct LoadMetrics {
+  std::optional<double> offered_per_s;  // null: closed loop
+  std::optional<double> achieved_per_s;
+  std::optional<uint64_t> late_sends;
+};
+
+struct CpuMetrics {
+  double cpu_s = 0;  // of the measuring thread
+  std::optional<double> utilization;  // cpu_s over the measured time, 0 … 1
+  std::optional<double> us_per_message;
+  uint64_t voluntary_switches = 0;
+  uint64_t involuntary_switches = 0;
+  uint64_t events = 0;
+  uint64_t empty_wakeups = 0;
+  uint64_t lost_wakeups = 0;
+  std::optional<double> completions_per_event;
+};
+
+struct Metrics {
+  std::optional<LatencyMetrics> latency;
+  std::optional<LatencyMetrics> warmup;  // the warm-up's own latency, kept apart
+  std::optional<BandwidthMetrics> bandwidth;
+  std::optional<LoadMetrics> load;
+  std::optional<CpuMetrics> cpu;
+  std::map<std::string, int64_t> counters;  // device counters, change over the run
+};
+
+struct IntervalRow {
+  double from_s = 0;
+  double to_s = 0;
+  uint64_t messages = 0;
+  std::optional<int64_t> p50_ns;
+  std::optional<int64_t> p99_ns;
+  std::optional<int64_t> max_ns;
+  std::optional<double> gbit_per_s;
+};
+
+struct Result {
+  Point point;
+  std::string side = "requester";  // or "responder"
+  uint32_t run = 0;
+  bool complete = true;  // false: the run broke, these are the samples until then
+  Metrics metrics;
+  std::vector<IntervalRow> intervals;
+};
+
+struct ClockRecord {
+  std::string source;  // "tsc", "cntvct", "clock_gettime"
+  bool invariant = false;
+  std::optional<double> hz;
+  std::optional<double> drift_ppm;
+  std::optional<double> resolution_ns;
+  std::optional<double> overhead_ns;
+};
+
+struct GidRecord {
+  int index = 0;
+  std::string value;
+  std::string type;
+  std::string netdev;
+};
+
+struct DeviceRecord {
+  std::string name;
+  std::string kind;  // "hardware", "software"
+  std::string provider;
+  std::string firmware;
+  std::string link_layer;
+  int port = 1;
+  std::string state;
+  uint32_t active_mtu_bytes = 0;
+  std::optional<GidRecord> gid;
+  std::optional<int> numa_node;
+  std::optional<std::string> link;  // soft device: "memory" or "udp"
+  std::optional<std::string> icrc;  // soft device: how strongly packets are checked
+  std::optional<uint32_t> inline_bytes;  // limit found by probing
+};
+
+// One side of the run: who, where, on what.
+struct SideRecord {
+  std::string role;  // "requester", "responder", "local"
+  std::string host;
+  std::string os;
+  std::string kernel;
+  std::string cpu;
+  std::vector<int> pinned_cpus;
+  std::optional<DeviceRecord> device;
+  std::optional<ClockRecord> clock;
+};
+
+struct CheckRow {
+  std::string name;
+  std::string status;  // "pass", "fail", "deviation", "skip"
+  std::string expected;
+  std::string observed;
+  std::string why;
+  std::string source;
+};
+
+struct GateRow {
+  std::string expression;
+  std::string status;  // "pass", "fail", "inconclusive"
+  std::optional<double> observed;
+  std::optional<double> bound;
+  std::optional<uint64_t> samples;
+  std::optional<uint64_t> effective_samples;
+  std::optional<uint64_t> samples_needed;
+};
+
+// What this run used: path, MTU and addresses of the pair, for the text report.
+struct Record {
+  std::string tool_name = "verbscope";
+  std::string tool_version;
+  std::string tool_build;
+  std::string command;
+  std::vector<std::string> argv;
+  std::string started_at;  // RFC 3339 UTC
+  double wall_s = 0;
+  std::string verdict = "error";  // "pass", "fail", "inconclusive", "error"
+  int exit_code = 1;
+  std::optional<Plan> plan;  // absent for commands without one: {"changes": []}
+  SideRecord local;
+  std::optional<SideRecord> remote;
+  std::vector<Result> results;
+  std::vector<CheckRow> checks;
+  std::vector<GateRow> gates;
+  std::vector<std::string> notices;
+  std::optional<Error> error;
+  std::vector<DeviceSummary> devices;  // command `devices` only
+  uint32_t path_mtu_bytes = 0;         // 0: never connected
+  bool loopback = false;               // both ends on one host
+};
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_RECORD_RECORD_H_

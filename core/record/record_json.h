@@ -1,0 +1,38 @@
+// Record and its parts as JSON, both ways: the document of schema version 1 (docs/schema), and the
+// result and side frames of the control channel. Free functions, any thread.
+//
+// Bytes read here may come from another host or a file: a wrong type, a non-finite number or a
+// missing member is an error that names it; unknown members are ignored.
+#ifndef VERBSCOPE_CORE_RECORD_RECORD_JSON_H_
+#define VERBSCOPE_CORE_RECORD_RECORD_JSON_H_
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/record/record.h"
+
+namespace verbscope {
+
+inline constexpr int kSchemaVersion = 1;
+
+// The whole document. Strings that are not UTF-8 have the wrong bytes replaced by U+FFFD.
+nlohmann::ordered_json ToJson(const Record& record);
+Expected<Record> RecordFromJson(const nlohmann::json& json);
+
+// kWire leaves the bucket list out: it is rebuilt from hdr_v2 at the other end, so that a result
+// stays far below a frame of 1 MiB.
+enum class ResultForm { kDocument, kWire };
+nlohmann::ordered_json ToJson(const Result& result, ResultForm form = ResultForm::kDocument);
+Expected<Result> ResultFromJson(const nlohmann::json& json);
+
+nlohmann::ordered_json ToJson(const SideRecord& side);
+Expected<SideRecord> SideFromJson(const nlohmann::json& json);
+
+nlohmann::ordered_json ToJson(const Error& error);
+
+// Text safe for JSON and for a terminal: invalid UTF-8 replaced, control characters removed.
+std::string Printable(std::string_view text, size_t max_bytes = 1024);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_RECORD_RECORD_JSON_H_
