@@ -174,6 +174,16 @@ struct QpOptions {
   uint32_t max_inline_bytes = 0;
 };
 
+// An asynchronous event of a device (ibv_get_async_event(3)).
+struct AsyncEvent {
+  std::string text;    // "QP_FATAL on QP 0x11"
+  bool fatal = false;  // no traffic can be expected after it: errors, port down, device gone
+  friend bool operator==(const AsyncEvent&, const AsyncEvent&) = default;
+};
+bool IsFatal(ibv_event_type type);
+// "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"; "state N" for another.
+std::string QpStateName(ibv_qp_state state);
+
 struct CreatedQp {
   Qp qp;
   uint32_t max_inline_bytes = 0;  // what the device gave, at least what was asked
@@ -213,9 +223,9 @@ class Device {
   // event returned must be acknowledged by AckCqEvents before its CQ can be destroyed.
   virtual Expected<ibv_cq*> GetCqEvent(ibv_comp_channel* channel) = 0;
   virtual void AckCqEvents(ibv_cq* cq, unsigned count) = 0;
-  // One asynchronous event as text ("QP_FATAL on QP 0x11"), acknowledged; nullopt at the deadline.
-  // Waits on the context's async fd with poll(2).
-  virtual Expected<std::optional<std::string>> NextAsyncEvent(Deadline deadline) = 0;
+  // One asynchronous event, acknowledged; nullopt at the deadline. Waits on the context's async fd
+  // with poll(2).
+  virtual Expected<std::optional<AsyncEvent>> NextAsyncEvent(Deadline deadline) = 0;
 
   // What the peer's device of the same kind needs beside QPN, PSN, LID, GID and MTU. Opaque, at most
   // kMaxBlobBytes; empty for real devices.

@@ -22,7 +22,7 @@ namespace verbscope {
 enum class WaitKind { kBusy, kBusyPause, kEvent, kSolicited, kHybrid };
 struct WaitMode {
   WaitKind kind = WaitKind::kBusy;
-  int64_t spin_ns = 0;  // hybrid only, > 0
+  int64_t spin_ns = 0;  // hybrid only, 1 … kMaxSpinNs
   bool uses_events() const { return kind >= WaitKind::kEvent; }
   friend bool operator==(const WaitMode&, const WaitMode&) = default;
 };
@@ -33,11 +33,14 @@ Expected<WaitMode> ParseWaitMode(std::string_view text);
 // Quantities as users write them; each function refuses anything it does not know, naming it.
 // "64", "4K", "1Mi", "2g": all suffixes are powers of 1024.
 Expected<uint64_t> ParseSize(std::string_view text);
-// "10s", "500ms", "20us", "100ns", "2m", "1h"; a bare number is seconds, fractions allowed. In ns.
+// "10s", "500ms", "20us", "100ns", "2m", "1h"; a bare number is seconds. Fractions are allowed as
+// far as they come to whole nanoseconds. In ns, 0 to about 292 years.
 Expected<int64_t> ParseDuration(std::string_view text);
-std::string DurationText(int64_t ns);  // "2s", "500ms": the shortest exact form
-// One size, "A:B" (A, then doubling, then B), "all" (0? no: 1 … 8 MiB in powers of two), "all+-1"
-// (each power of two with its two neighbours). Ascending, without duplicates.
+// "2s", "500ms", "1.5s": the shortest exact form, with the larger unit where two are equally short.
+std::string DurationText(int64_t ns);
+// One size, "A:B" (A, then doubling, then B; from 0 the next is 1), "all" (1, 2, 4 … 8Mi), "all+-1"
+// (each of those with its two neighbours; 0 is not among them, since not every operation can wait
+// for it: it is asked for by name). Ascending, without duplicates, none above kMaxMessageBytes.
 Expected<std::vector<uint64_t>> ParseSizes(std::string_view text);
 
 enum class InlineKind { kAuto, kOff, kBytes };
@@ -59,40 +62,43 @@ struct PlanChange {
 };
 
 struct Plan {
+  // A command of two sides, by its name on the command line.
   std::string command = "send-lat";
-  std::vector<uint64_t> sizes_bytes = {64};  // one result per size and run, in this order
+  // One result per size and run, in this order; distinct, 1 … kMaxSizes of them.
+  std::vector<uint64_t> sizes_bytes = {64};
 
   // Length of the measured part: iterations when given, else duration_ns.
-  std::optional<uint64_t> iterations;  // 1 … kMaxIterations
-  int64_t duration_ns = 2'000'000'000;
+  std::optional<uint64_t> iterations;   // 1 … kMaxIterations
+  int64_t duration_ns = 2'000'000'000;  // 1 … kMaxDurationNs
   // Length of the warm-up, likewise; 0 iterations or 0 ns is none.
   std::optional<uint64_t> warmup_iterations;
   int64_t warmup_ns = 200'000'000;
 
-  uint32_t qps = 1;
-  uint32_t tx_depth = 1;      // messages in flight per QP
-  uint32_t rx_depth = 512;    // receives posted ahead per QP
-  uint32_t post_list = 1;
-  uint32_t signal_every = 0;  // 0: chosen by the loop
+  uint32_t qps = 1;           // 1 … kMaxQps
+  uint32_t tx_depth = 1;      // messages in flight per QP, 1 … kMaxDepth
+  uint32_t rx_depth = 512;    // receives posted ahead per QP, 1 … kMaxDepth
+  uint32_t post_list = 1;     // requests per call of post, 1 … tx_depth
+  uint32_t signal_every = 0;  // 1 … tx_depth, or the queue would fill; 0: chosen by the loop
   InlineMode inline_mode;
-  uint32_t mtu_bytes = 0;     // 0: the smaller of both ports
+  uint32_t mtu_bytes = 0;  // 256, 512 … 4096; 0: the smaller of both ports
 
   // RC attributes, as codes of the InfiniBand specification.
-  uint32_t timeout_code = 14;    // 1 … 31: 4.096 us * 2^code
+  uint32_t timeout_code = 14;    // 1 … 31: 4.096 us * 2^code; 0 (no limit) in rnr-test only
   uint32_t retry_count = 6;      // 0 … 7
   uint32_t rnr_timer_code = 12;  // 0 … 31; 12 is 0.64 ms
   uint32_t rnr_retry = 6;        // 0 … 7; 7 is without limit
-  uint32_t rd_atomic = 0;        // 0: the device's limit
+  uint32_t rd_atomic = 0;        // 1 … 255; 0: the device's limit
 
-  uint32_t service_level = 0;    // 0 … 15
-  uint32_t traffic_class = 0;    // 0 … 255
-  uint32_t flow_label = 0;       // 0 … 2^20-1
-  uint32_t pkey_index = 0;
-  uint32_t hop_limit = 64;       // 1 … 255
+  uint32_t service_level = 0;  // 0 … 15
+  uint32_t traffic_class = 0;  // 0 … 255
+  uint32_t flow_label = 0;     // 0 … 2^20-1
+  uint32_t pkey_index = 0;     // 0 … 65535
+  uint32_t hop_limit = 64;     // 1 … 255
 
-  uint32_t repeat = 1;                  // fresh QPs and connection each
-  int64_t interval_ns = 100'000'000;    // time series
-  int64_t deadline_ns = 0;              // whole command; 0: everything asked for plus 30 s
+  uint32_t repeat = 1;                // fresh QPs and connection each, 1 … kMaxRepeat
+  int64_t interval_ns = 100'000'000;  // time series, kMinIntervalNs … kMaxDurationNs
+  // Of the whole command, 0 … kMaxDurationNs; 0: everything asked for plus kDeadlineGraceNs.
+  int64_t deadline_ns = 0;
 
   std::vector<PlanChange> changes;
 
@@ -100,8 +106,22 @@ struct Plan {
 };
 
 inline constexpr uint64_t kMaxIterations = 1'000'000'000'000;
-inline constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 31;  // IBTA: an RC message is at most 2^31 bytes
+// InfiniBand Architecture Specification vol. 1, 9.7.1: an RC message is at most 2^31 bytes.
+inline constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 31;
 inline constexpr size_t kMaxSizes = 256;
+inline constexpr uint32_t kMaxQps = 16384;
+inline constexpr uint32_t kMaxDepth = 65536;
+inline constexpr uint32_t kMaxInlineBytes = 65536;
+inline constexpr uint32_t kMaxRepeat = 10'000;
+inline constexpr int64_t kMaxDurationNs = int64_t{30} * 24 * 3600 * 1'000'000'000;  // 30 days
+inline constexpr int64_t kMaxSpinNs = 1'000'000'000;
+inline constexpr int64_t kMinIntervalNs = 1'000'000;
+inline constexpr int64_t kDeadlineGraceNs = 30'000'000'000;
+// Rows of one result's time series; a longer run gets a longer interval, so that a result stays
+// below one frame of the control channel.
+inline constexpr int64_t kMaxIntervals = 4096;
+inline constexpr size_t kMaxChanges = 64;
+inline constexpr size_t kMaxChangeTextBytes = 512;  // of each text of a PlanChange
 
 // Checks every range above. kUsage, naming the field, the value and the range.
 Status Validate(const Plan& plan);
@@ -111,30 +131,37 @@ Status Validate(const Plan& plan);
 int64_t PlannedNs(const Plan& plan);
 int64_t EffectiveDeadlineNs(const Plan& plan);
 
+// Upper bound of what one side allocates for the plan, in bytes: per QP one send and one receive
+// buffer of the largest message (all slots of a queue share it), and its queues. It saturates.
+uint64_t EstimatedMemoryBytes(const Plan& plan);
+
 // What a server bears. It is applied before anything is allocated.
 struct ServerLimits {
-  int64_t max_run_ns = 600'000'000'000;         // --max-run
+  int64_t max_run_ns = 600'000'000'000;           // --max-run
   uint64_t max_memory_bytes = uint64_t{1} << 30;  // --max-memory: buffers and queues of one run
   uint64_t max_message_bytes = kMaxMessageBytes;  // of the port
-  uint32_t max_qp_wr = 16384;                   // of the device
+  uint32_t max_qp_wr = 16384;                     // of the device
 };
-// Lowers depths to the device's limit (each a PlanChange); refuses, as kSetup with the limit named,
-// what cannot be lowered without changing what is measured (size, duration, memory, unknown command).
+// Lowers depths to the device's limit, the deadline to max_run_ns plus kDeadlineGraceNs, and raises
+// the interval to at most kMaxIntervals rows (each a PlanChange); refuses, as kSetup with the limit
+// named, what cannot be lowered without changing what is measured (size, duration, memory, unknown
+// command). What comes back passes Validate.
 Expected<Plan> Bound(const Plan& asked, const ServerLimits& limits);
 
 // Settings of one side. They never travel, except those a client asks of the server by --peer.
 struct LocalSettings {
-  std::string device;              // empty: chosen
+  std::string device;  // empty: chosen
   std::optional<int> ib_port;
   std::optional<int> gid_index;
   WaitMode wait;
   int comp_vector = 0;
-  std::vector<int> cpus;           // empty: not pinned
-  int numa_node = -1;              // -1: not asked for
+  std::vector<int> cpus;  // empty: not pinned
+  int numa_node = -1;     // -1: not asked for
   bool huge_pages = false;
 };
 
-// What a client asks of the other side (--peer key=value,…). The device is a bare name.
+// What a client asks of the other side (--peer key=value,…). The device is a bare name: 1 to 64 of
+// [A-Za-z0-9_.-], so that it can be neither a path nor a device string with options.
 struct PeerSettings {
   std::optional<std::string> device;
   std::optional<int> ib_port;
@@ -147,8 +174,10 @@ struct PeerSettings {
 };
 // "device=mlx5_0,cpu=3-5,wait=event". A list of CPUs inside uses '+': "cpu=1+3".
 Expected<PeerSettings> ParsePeerSettings(std::string_view text);
-// "0-3,8" as sched_setaffinity users write it; each number 0 … 4095.
+Status Validate(const PeerSettings& settings);
+// "0-3,8" as taskset takes it; each number 0 … 4095. In the order given, without duplicates.
 Expected<std::vector<int>> ParseCpuList(std::string_view text, char separator = ',');
+// `settings` with everything replaced that was asked for.
 LocalSettings Apply(LocalSettings settings, const PeerSettings& asked);
 
 }  // namespace verbscope

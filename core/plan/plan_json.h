@@ -1,6 +1,7 @@
 // Plan and PeerSettings as JSON, both ways. Used on the control channel, where the bytes come from
-// another host, and in the report. Unknown members are ignored (a newer peer may know more); a member
-// of the wrong type or outside its range is an error that names it. Free functions, any thread.
+// another host, and in the report. Unknown members are ignored (a newer peer may know more); a
+// member of the wrong type or outside its range is an error that names it. Free functions, any
+// thread.
 #ifndef VERBSCOPE_CORE_PLAN_PLAN_JSON_H_
 #define VERBSCOPE_CORE_PLAN_PLAN_JSON_H_
 

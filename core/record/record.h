@@ -82,7 +82,7 @@ struct LoadMetrics {
 };
 
 struct CpuMetrics {
-  double cpu_s = 0;  // of the measuring thread
+  double cpu_s = 0;                   // of the measuring thread
   std::optional<double> utilization;  // cpu_s over the measured time, 0 … 1
   std::optional<double> us_per_message;
   uint64_t voluntary_switches = 0;
@@ -148,8 +148,8 @@ struct DeviceRecord {
   uint32_t active_mtu_bytes = 0;
   std::optional<GidRecord> gid;
   std::optional<int> numa_node;
-  std::optional<std::string> link;  // soft device: "memory" or "udp"
-  std::optional<std::string> icrc;  // soft device: how strongly packets are checked
+  std::optional<std::string> link;       // soft device: "memory" or "udp"
+  std::optional<std::string> icrc;       // soft device: how strongly packets are checked
   std::optional<uint32_t> inline_bytes;  // limit found by probing
 };
 

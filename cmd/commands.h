@@ -1,0 +1,30 @@
+// The commands. Each Add… function declares one subcommand with its options and returns what runs it
+// once the command line is parsed; the returned function yields the exit code of the process.
+#ifndef VERBSCOPE_CMD_COMMANDS_H_
+#define VERBSCOPE_CMD_COMMANDS_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cmd/options.h"
+#include "transports/device.h"
+
+namespace verbscope {
+
+struct Command {
+  CLI::App* app = nullptr;
+  std::shared_ptr<OutputOptions> output;
+  std::function<int(const std::vector<std::string>& argv)> run;
+};
+
+Command AddDevices(CLI::App& app, DeviceProvider& provider);
+Command AddSendLat(CLI::App& app, DeviceProvider& provider);
+Command AddServe(CLI::App& app, DeviceProvider& provider);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CMD_COMMANDS_H_

@@ -1,0 +1,28 @@
+#include "cmd/commands.h"
+#include "cmd/output.h"
+#include "core/record/record.h"
+#include "core/selection/selection.h"
+
+namespace verbscope {
+
+Command AddDevices(CLI::App& app, DeviceProvider& provider) {
+  const auto output_options = std::make_shared<OutputOptions>();
+  CLI::App* command =
+      app.add_subcommand("devices", "RDMA devices of this host: ports, GIDs, limits");
+  AddOutputOptions(*command, *output_options);
+  return {.app = command,
+          .output = output_options,
+          .run = [output_options, &provider](const std::vector<std::string>& argv) {
+            Record record;
+            Output output(*output_options, "devices", argv, record);
+            Expected<std::vector<DeviceSummary>> devices = provider.List();
+            if (!devices) return output.Fail(std::move(devices.error()));
+            if (devices->empty()) return output.Fail(NoDeviceError());
+            record.devices = std::move(*devices);
+            record.verdict = "pass";
+            record.exit_code = 0;
+            return output.Finish();
+          }};
+}
+
+}  // namespace verbscope

@@ -1,0 +1,78 @@
+// verbscope: measures and diagnoses RDMA. This file only finds the command and turns what the option
+// parser says into the exit codes and the document of every other failure.
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "cmd/commands.h"
+#include "cmd/output.h"
+#include "cmd/version.h"
+#include "core/record/record.h"
+#include "transports/ibverbs/provider.h"
+
+namespace verbscope {
+namespace {
+
+// Asked for by a command line that could not be parsed: standard output must still be one document.
+OutputOptions OutputOf(const std::vector<std::string>& argv) {
+  OutputOptions options;
+  for (size_t i = 1; i < argv.size(); ++i) {
+    if (argv[i] == "--json") options.json = true;
+    if (argv[i] == "--quiet") options.quiet = true;
+    if (argv[i].starts_with("--json-file=")) options.json_file = argv[i].substr(12);
+    if (argv[i] == "--json-file" && i + 1 < argv.size()) options.json_file = argv[i + 1];
+  }
+  return options;
+}
+
+int UsageFailure(const CLI::App& app, const CLI::ParseError& problem,
+                 const std::vector<std::string>& argv) {
+  std::string command;
+  for (const CLI::App* used : app.get_subcommands()) command = used->get_name();
+  Record record;
+  Output output(OutputOf(argv), command, argv, record);
+  Error error;
+  error.error_class = ErrorClass::kUsage;
+  error.message = problem.what();
+  error.next_step = command.empty() ? "verbscope --help" : "verbscope " + command + " --help";
+  return output.Fail(std::move(error));
+}
+
+int Main(const std::vector<std::string>& argv) {
+  CLI::App app("Measures and diagnoses RDMA: latency, completion modes, verbs semantics.",
+               "verbscope");
+  app.set_version_flag("--version", fmt::format("verbscope {}", kVersion));
+  app.require_subcommand(1);
+  app.fallthrough(false);
+  IbverbsProvider provider;
+  const std::vector<Command> commands = {AddSendLat(app, provider), AddServe(app, provider),
+                                         AddDevices(app, provider)};
+  std::vector<std::string> reversed(argv.rbegin(), argv.rend() - 1);
+  try {
+    app.parse(reversed);
+  } catch (const CLI::Success& done) {  // --help, --version
+    return app.exit(done);
+  } catch (const CLI::ParseError& problem) {
+    return UsageFailure(app, problem, argv);
+  }
+  for (const Command& command : commands) {
+    if (command.app->parsed()) return command.run(argv);
+  }
+  return ExitCode(ErrorClass::kInternal);
+}
+
+}  // namespace
+}  // namespace verbscope
+
+int main(int argc, char** argv) {
+  try {
+    return verbscope::Main(std::vector<std::string>(argv, argv + argc));
+  } catch (const std::exception& bug) {
+    // Nothing of ours throws; the standard library may, for want of memory.
+    fmt::print(stderr, "verbscope: error: {}\n", bug.what());
+    return verbscope::ExitCode(verbscope::ErrorClass::kInternal);
+  }
+}

@@ -1,0 +1,95 @@
+// Option groups shared by commands. Texts are taken as the user wrote them and turned into plan and
+// settings by one function, so that every command refuses the same things in the same words.
+//
+// Filled by CLI11 while it parses, then read; one thread.
+#ifndef VERBSCOPE_CMD_OPTIONS_H_
+#define VERBSCOPE_CMD_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "core/base/error.h"
+#include "core/plan/plan.h"
+
+namespace verbscope {
+
+inline constexpr uint16_t kDefaultPort = 18600;
+
+// --json, --json-file, --quiet, --verbose, --no-color: every command.
+struct OutputOptions {
+  bool json = false;
+  std::string json_file;
+  bool quiet = false;
+  bool verbose = false;
+  bool no_color = false;
+};
+void AddOutputOptions(CLI::App& app, OutputOptions& options);
+
+// Settings of this side: device, port, GID, waiting, CPU.
+struct LocalOptions {
+  std::string device;
+  std::optional<int> ib_port;
+  std::optional<int> gid_index;
+  std::string wait;
+  bool events = false;
+  int comp_vector = 0;
+  std::string cpus;
+  std::optional<int> numa_node;
+  bool huge_pages = false;
+};
+void AddLocalOptions(CLI::App& app, LocalOptions& options);
+Expected<LocalSettings> MakeSettings(const LocalOptions& options);
+
+// Where the peer is, and how to reach it.
+struct PeerOptions {
+  std::string host;
+  bool loopback = false;
+  int port = kDefaultPort;
+  std::string bind;
+  std::string connect_timeout = "10s";
+  std::string peer;  // --peer key=value,…
+};
+void AddPeerOptions(CLI::App& app, PeerOptions& options);
+
+// What to run.
+struct PlanOptions {
+  std::string sizes = "64";
+  std::string duration;
+  std::optional<uint64_t> iterations;
+  std::string warmup;
+  uint32_t qps = 1;
+  uint32_t tx_depth = 1;
+  uint32_t rx_depth = 512;
+  uint32_t post_list = 1;
+  std::string signal_every = "auto";
+  std::string inline_mode = "auto";
+  uint32_t mtu_bytes = 0;
+  uint32_t timeout_code = 14;
+  uint32_t retry_count = 6;
+  uint32_t rnr_timer_code = 12;
+  uint32_t rnr_retry = 6;
+  uint32_t rd_atomic = 0;
+  uint32_t service_level = 0;
+  uint32_t traffic_class = 0;
+  uint32_t flow_label = 0;
+  uint32_t pkey_index = 0;
+  uint32_t hop_limit = 64;
+  uint32_t repeat = 1;
+  std::string interval = "100ms";
+  std::string deadline;
+  bool quick = false;
+};
+void AddPlanOptions(CLI::App& app, PlanOptions& options);
+// Parsed and validated; kUsage with the option's name otherwise.
+Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command);
+
+// Puts "--option value: " in front of the message of a failed parse.
+Error NameOption(Error error, const std::string& option, const std::string& value);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CMD_OPTIONS_H_

@@ -1,0 +1,144 @@
+#include "cmd/output.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "cmd/version.h"
+#include "core/base/file_descriptor.h"
+#include "core/host/host.h"
+#include "reporters/json.h"
+#include "reporters/text.h"
+
+namespace verbscope {
+namespace {
+
+bool Utf8Locale() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view text(value);
+    return text.find("UTF-8") != std::string_view::npos ||
+           text.find("utf8") != std::string_view::npos;
+  }
+  return false;
+}
+
+int TerminalWidth() {
+  winsize size = {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
+  return 80;
+}
+
+// All of it, or an errno.
+int WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string TextReport(const Record& record, const OutputOptions& options) {
+  const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  const TextOptions text{.unicode = Utf8Locale(),
+                         .color = terminal && !options.no_color &&
+                                  std::getenv("NO_COLOR") == nullptr,
+                         .width = terminal ? TerminalWidth() : 80,
+                         .verbose = options.verbose};
+  return record.command == "devices" ? RenderDevices(record, text) : RenderText(record, text);
+}
+
+Output::Output(const OutputOptions& options, std::string command,
+               const std::vector<std::string>& argv, Record& record)
+    : options_(options), record_(record), start_(std::chrono::steady_clock::now()) {
+  record_.tool_version = kVersion;
+  record_.tool_build = kBuild;
+  record_.command = std::move(command);
+  record_.argv = argv;
+  record_.started_at = Rfc3339UtcNow();
+  record_.local = DescribeHost("local");
+}
+
+void Output::Notice(const std::string& text) {
+  {
+    const std::lock_guard lock(mutex_);
+    record_.notices.push_back(text);
+  }
+  Say("note: " + text);
+}
+
+void Output::Say(const std::string& text) const {
+  if (!options_.quiet) fmt::print(stderr, "verbscope: {}\n", text);
+}
+
+int Output::Fail(Error error) {
+  record_.verdict = "error";
+  record_.exit_code = ExitCode(error.error_class);
+  record_.error = std::move(error);
+  return Finish();
+}
+
+int Output::Finish(bool text) {
+  record_.wall_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  std::string document;
+  if (!options_.json_file.empty()) {
+    document = RenderJson(record_);
+    if (Status status = WriteJsonFile(document); !status) {
+      fmt::print(stderr, "verbscope: error: {}\n", status.error().ToText());
+      // A result that could not be kept is no success; a worse code stands.
+      if (record_.exit_code == 0) {
+        record_.exit_code = ExitCode(status.error().error_class);
+        record_.verdict = "error";
+        record_.error = status.error();
+      }
+    }
+  }
+  if (record_.error) fmt::print(stderr, "verbscope: error: {}\n", record_.error->ToText());
+  // A failure without results leaves standard output empty: its one sentence is on standard error.
+  std::string out;
+  if (options_.json) {
+    out = RenderJson(record_);
+  } else if (text && (!record_.results.empty() || (record_.command == "devices" && !record_.error))) {
+    out = TextReport(record_, options_);
+  }
+  if (const int error = WriteAll(STDOUT_FILENO, out); error != 0) {
+    fmt::print(stderr, "verbscope: error: cannot write to standard output: {}\n", ErrnoText(error));
+    if (record_.exit_code == 0) return ExitCode(ErrorClass::kUsage);
+  }
+  return record_.exit_code;
+}
+
+// Beside the target and renamed, so that a reader sees the old document or the new one, whole.
+Status Output::WriteJsonFile(const std::string& document) const {
+  const std::string& path = options_.json_file;
+  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
+  const auto fail = [&](std::string_view call, int error) {
+    ::unlink(temporary.c_str());
+    Error result = CallError(ErrorClass::kUsage, call, path, error);
+    result.next_step = "give --json-file a path in a folder you can write to";
+    return verbscope::Fail(std::move(result));
+  };
+  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file) return fail("open", errno);
+  if (const int error = WriteAll(file.get(), document); error != 0) return fail("write", error);
+  if (::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) return fail("fsync", errno);
+  file.Reset();
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return fail("rename", errno);
+  return {};
+}
+
+}  // namespace verbscope

@@ -1,0 +1,51 @@
+// Where results go. Standard output carries results only: the text report, or with --json exactly
+// one document. Notices and errors go to standard error and into the document.
+//
+// Used by the main thread of a command; Notice may be called from any thread.
+#ifndef VERBSCOPE_CMD_OUTPUT_H_
+#define VERBSCOPE_CMD_OUTPUT_H_
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cmd/options.h"
+#include "core/base/error.h"
+#include "core/record/record.h"
+
+namespace verbscope {
+
+class Output {
+ public:
+  // `record` gets tool, command, argv, start time and notices; it must outlive the Output.
+  Output(const OutputOptions& options, std::string command, const std::vector<std::string>& argv,
+         Record& record);
+
+  // Said at once on standard error (unless --quiet) and kept in the document.
+  void Notice(const std::string& text);
+  // Said at once on standard error only: progress, places in a queue.
+  void Say(const std::string& text) const;
+
+  // Writes the report and returns the exit code of the process. Exactly once. `text` false: no text
+  // report, for a command that has printed its own lines.
+  int Finish(bool text = true);
+
+  // Sets error, verdict and exit code of the record, then Finish.
+  int Fail(Error error);
+
+ private:
+  Status WriteJsonFile(const std::string& document) const;
+
+  const OutputOptions options_;
+  Record& record_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+// The text report of a finished record, as this terminal can show it.
+std::string TextReport(const Record& record, const OutputOptions& options);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CMD_OUTPUT_H_

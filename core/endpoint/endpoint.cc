@@ -1,0 +1,281 @@
+#include "core/endpoint/endpoint.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace verbscope {
+namespace {
+
+constexpr uint64_t kCacheLine = 64;
+
+uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+Error LimitError(std::string message, std::string next_step) {
+  Error error;
+  error.error_class = ErrorClass::kSetup;
+  error.message = std::move(message);
+  error.next_step = std::move(next_step);
+  return error;
+}
+
+// A first PSN that an earlier connection of the same QPN is unlikely to have used.
+uint32_t RandomPsn() {
+  uint32_t value = 0;
+  // Short reads of 4 bytes do not happen once the pool is initialised; a zero PSN is legal anyway.
+  (void)!::getrandom(&value, sizeof(value), 0);
+  return value & 0xffffff;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Endpoint>> Endpoint::Create(Device& device, const Plan& plan,
+                                                     const EndpointOptions& options) {
+  std::unique_ptr<Endpoint> endpoint(new Endpoint(device, plan, options));
+  endpoint->psn_ = RandomPsn();
+  if (Status status = endpoint->CreateMemory(); !status) return Fail(std::move(status.error()));
+  if (Status status = endpoint->CreateQueues(); !status) return Fail(std::move(status.error()));
+  if (Status status = endpoint->ToInit(); !status) return Fail(std::move(status.error()));
+  return endpoint;
+}
+
+// One buffer: the send part, then the receive part on a cache line of its own. In a ping-pong of
+// depth one all receives may share one part: a message is read before the next one can arrive.
+Status Endpoint::CreateMemory() {
+  if (options_.size_bytes > options_.port.max_message_bytes) {
+    return Fail(LimitError(fmt::format("a message of {} bytes is above the limit of port {}, {} bytes",
+                                       options_.size_bytes, options_.port.number,
+                                       options_.port.max_message_bytes),
+                           "choose a smaller --size"));
+  }
+  Expected<Pd> pd = device_.AllocatePd();
+  if (!pd) return Fail(std::move(pd.error()));
+  pd_ = std::move(*pd);
+  if (options_.size_bytes == 0) return {};
+
+  const uint64_t part = RoundUp(options_.size_bytes, kCacheLine);
+  Expected<std::unique_ptr<Buffer>> buffer =
+      device_.AllocateBuffer({.bytes = part * 2,
+                              .numa_node = options_.numa_node,
+                              .huge_pages = options_.huge_pages});
+  if (!buffer) return Fail(std::move(buffer.error()));
+  buffer_ = std::move(*buffer);
+  Expected<Mr> mr = device_.RegisterMemory(pd_.get(), buffer_->bytes(), IBV_ACCESS_LOCAL_WRITE);
+  if (!mr) return Fail(std::move(mr.error()));
+  mr_ = std::move(*mr);
+
+  const auto address = reinterpret_cast<uintptr_t>(buffer_->bytes().data());
+  send_sge_ = {.addr = address,
+               .length = static_cast<uint32_t>(options_.size_bytes),
+               .lkey = mr_->lkey};
+  recv_sge_ = send_sge_;
+  recv_sge_.addr = address + part;
+  return {};
+}
+
+Status Endpoint::CreateQueues() {
+  const DeviceLimits& limits = device_.info().limits;
+  signal_every_ = plan_.signal_every != 0 ? plan_.signal_every : kDefaultSignalEvery;
+  signal_every_ = std::clamp<uint32_t>(signal_every_, 1, std::max(1u, limits.max_qp_wr / 2));
+  // At least two receives: with one, the peer's next message could arrive before it is given back.
+  receives_ = std::clamp<uint32_t>(plan_.rx_depth, 2, std::max(2u, limits.max_qp_wr));
+  receives_ = std::min(receives_, std::max(2u, limits.max_cqe));
+
+  Expected<uint32_t> inline_limit = device_.MaxInlineBytes();
+  if (!inline_limit) return Fail(std::move(inline_limit.error()));
+  if (plan_.inline_mode.kind == InlineKind::kBytes && plan_.inline_mode.bytes > *inline_limit) {
+    return Fail(LimitError(fmt::format("--inline {} is above the limit of {}, {} bytes",
+                                       plan_.inline_mode.bytes, device_.info().name, *inline_limit),
+                           fmt::format("use --inline {} or --inline auto", *inline_limit)));
+  }
+  const uint32_t inline_up_to =
+      plan_.inline_mode.kind == InlineKind::kAuto    ? *inline_limit
+      : plan_.inline_mode.kind == InlineKind::kBytes ? plan_.inline_mode.bytes
+                                                     : 0;
+  send_inline_ = options_.size_bytes > 0 && options_.size_bytes <= inline_up_to;
+
+  if (options_.wait.uses_events()) {
+    Expected<CompChannel> channel = device_.CreateCompChannel();
+    if (!channel) return Fail(std::move(channel.error()));
+    channel_ = std::move(*channel);
+  }
+  Expected<Cq> send_cq = device_.CreateCq({.cqe = signal_every_ * 2});
+  if (!send_cq) return Fail(std::move(send_cq.error()));
+  send_cq_ = std::move(*send_cq);
+  Expected<Cq> recv_cq = device_.CreateCq({.cqe = receives_,
+                                           .channel = channel_.get(),
+                                           .comp_vector = options_.comp_vector});
+  if (!recv_cq) return Fail(std::move(recv_cq.error()));
+  recv_cq_ = std::move(*recv_cq);
+
+  Expected<CreatedQp> qp = device_.CreateQp(
+      {.pd = pd_.get(),
+       .send_cq = send_cq_.get(),
+       .recv_cq = recv_cq_.get(),
+       .max_send_wr = signal_every_ * 2,
+       .max_recv_wr = receives_,
+       .max_inline_bytes = send_inline_ ? static_cast<uint32_t>(options_.size_bytes) : 0});
+  if (!qp) return Fail(std::move(qp.error()));
+  qp_ = std::move(qp->qp);
+  return {};
+}
+
+Status Endpoint::ToInit() {
+  ibv_qp_attr attributes = {};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.pkey_index = static_cast<uint16_t>(plan_.pkey_index);
+  attributes.port_num = static_cast<uint8_t>(options_.port.number);
+  attributes.qp_access_flags = 0;  // SEND only: nothing of ours is open to remote access
+  rd_atomic_ = device_.info().limits.max_rd_atomic_responder;
+  if (plan_.rd_atomic != 0) rd_atomic_ = std::min(rd_atomic_, plan_.rd_atomic);
+  return device_.ModifyQp(qp_.get(), attributes,
+                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+                          "RESET to INIT");
+}
+
+EndpointInfo Endpoint::Info() const {
+  EndpointInfo info;
+  info.qpn = qp_->qp_num;
+  info.psn = psn_;
+  info.lid = options_.port.lid;
+  info.gid = options_.gid;
+  info.mtu_bytes = options_.path_mtu_bytes;
+  info.rd_atomic = rd_atomic_;
+  info.wants_solicited = options_.wait.kind == WaitKind::kSolicited;
+  if (mr_) {
+    info.rkey = mr_->rkey;
+    info.address = reinterpret_cast<uintptr_t>(buffer_->bytes().data());
+    info.buffer_bytes = buffer_->bytes().size();
+  }
+  info.blob = device_.PeerBlob(qp_.get());
+  return info;
+}
+
+Status Endpoint::PostReceives() {
+  ibv_recv_wr request = {};
+  request.wr_id = kRecvWrId;
+  request.sg_list = options_.size_bytes > 0 ? &recv_sge_ : nullptr;
+  request.num_sge = options_.size_bytes > 0 ? 1 : 0;
+  for (uint32_t i = 0; i < receives_; ++i) {
+    ibv_recv_wr* bad = nullptr;
+    const int result = ibv_post_recv(qp_.get(), &request, &bad);
+    if (result != 0) {
+      return Fail(CallError(ErrorClass::kSetup, "ibv_post_recv",
+                            fmt::format("receive {} of {}", i + 1, receives_), result));
+    }
+  }
+  return {};
+}
+
+Status Endpoint::Connect(const EndpointInfo& remote) {
+  if (Status status = device_.AcceptPeerBlob(qp_.get(), remote.blob); !status) return status;
+  if (Status status = ToReadyToReceive(remote); !status) return status;
+  if (Status status = ToReadyToSend(remote); !status) return status;
+  BuildWork(remote.wants_solicited);
+  return {};
+}
+
+// The attributes a reliable connection needs for RTR and RTS: ibv_modify_qp(3).
+Status Endpoint::ToReadyToReceive(const EndpointInfo& remote) {
+  ibv_qp_attr attributes = {};
+  attributes.qp_state = IBV_QPS_RTR;
+  switch (options_.path_mtu_bytes) {
+    case 256: attributes.path_mtu = IBV_MTU_256; break;
+    case 512: attributes.path_mtu = IBV_MTU_512; break;
+    case 1024: attributes.path_mtu = IBV_MTU_1024; break;
+    case 2048: attributes.path_mtu = IBV_MTU_2048; break;
+    default: attributes.path_mtu = IBV_MTU_4096; break;
+  }
+  attributes.dest_qp_num = remote.qpn;
+  attributes.rq_psn = remote.psn;
+  attributes.max_dest_rd_atomic = static_cast<uint8_t>(std::min(rd_atomic_, 255u));
+  attributes.min_rnr_timer = static_cast<uint8_t>(plan_.rnr_timer_code);
+  ibv_ah_attr& path = attributes.ah_attr;
+  path.dlid = static_cast<uint16_t>(remote.lid);
+  path.sl = static_cast<uint8_t>(plan_.service_level);
+  path.port_num = static_cast<uint8_t>(options_.port.number);
+  path.is_global = options_.global_route ? 1 : 0;
+  path.grh.dgid = remote.gid.raw;
+  path.grh.flow_label = plan_.flow_label;
+  path.grh.sgid_index = static_cast<uint8_t>(options_.gid.index);
+  path.grh.hop_limit = static_cast<uint8_t>(plan_.hop_limit);
+  path.grh.traffic_class = static_cast<uint8_t>(plan_.traffic_class);
+  return device_.ModifyQp(qp_.get(), attributes,
+                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+                          "INIT to RTR");
+}
+
+Status Endpoint::ToReadyToSend(const EndpointInfo& remote) {
+  ibv_qp_attr attributes = {};
+  attributes.qp_state = IBV_QPS_RTS;
+  attributes.timeout = static_cast<uint8_t>(plan_.timeout_code);
+  attributes.retry_cnt = static_cast<uint8_t>(plan_.retry_count);
+  attributes.rnr_retry = static_cast<uint8_t>(plan_.rnr_retry);
+  attributes.sq_psn = psn_;
+  uint32_t initiated = device_.info().limits.max_rd_atomic_initiator;
+  if (plan_.rd_atomic != 0) initiated = std::min(initiated, plan_.rd_atomic);
+  attributes.max_rd_atomic = static_cast<uint8_t>(std::min({initiated, remote.rd_atomic, 255u}));
+  return device_.ModifyQp(qp_.get(), attributes,
+                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+                          "RTR to RTS");
+}
+
+void Endpoint::BuildWork(bool solicited) {
+  send_ = {};
+  send_.wr_id = kSendWrId;
+  send_.opcode = IBV_WR_SEND;
+  send_.sg_list = options_.size_bytes > 0 ? &send_sge_ : nullptr;
+  send_.num_sge = options_.size_bytes > 0 ? 1 : 0;
+  unsigned flags = 0;
+  if (send_inline_) flags |= IBV_SEND_INLINE;
+  if (solicited) flags |= IBV_SEND_SOLICITED;
+  send_.send_flags = flags;
+  signalled_send_ = send_;
+  signalled_send_.send_flags = flags | IBV_SEND_SIGNALED;
+
+  recv_batch_.assign(std::clamp<uint32_t>(receives_ / 2, 1, kMaxRecvBatch), ibv_recv_wr{});
+  for (size_t i = 0; i < recv_batch_.size(); ++i) {
+    ibv_recv_wr& request = recv_batch_[i];
+    request.wr_id = kRecvWrId;
+    request.sg_list = options_.size_bytes > 0 ? &recv_sge_ : nullptr;
+    request.num_sge = options_.size_bytes > 0 ? 1 : 0;
+    request.next = i + 1 < recv_batch_.size() ? &recv_batch_[i + 1] : nullptr;
+  }
+}
+
+PingPongSetup Endpoint::PingPong(StopSignal& stop, IntervalRecorder& recorder) {
+  return {.device = &device_,
+          .qp = qp_.get(),
+          .send_cq = send_cq_.get(),
+          .recv_cq = recv_cq_.get(),
+          .send = &send_,
+          .signalled_send = &signalled_send_,
+          .recv_batch = recv_batch_,
+          .signal_every = signal_every_,
+          .state = &state_,
+          .stop = &stop,
+          .recorder = &recorder};
+}
+
+Status Endpoint::Close() {
+  Status first;
+  const auto note = [&first](Status status) {
+    if (!status && first) first = std::move(status);
+  };
+  note(qp_.Close());
+  note(recv_cq_.Close());
+  note(send_cq_.Close());
+  note(channel_.Close());
+  note(mr_.Close());
+  buffer_.reset();
+  note(pd_.Close());
+  return first;
+}
+
+}  // namespace verbscope

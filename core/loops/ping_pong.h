@@ -1,0 +1,219 @@
+// SEND ping-pong: the fast path of send-lat. One message in flight; each side answers what it hears.
+//
+// What a sample is. Both sides read the clock once per message, when the receive completion is seen.
+// A sample is the time between two such readings: one full round trip, so the recorded value is half
+// of it. Both sides run the same code and take the same number of samples: the first round trip of a
+// phase starts both clocks and is no sample.
+//
+// What is inside a sample. Receive completion -> post of the answer -> wire -> the peer's same two
+// steps -> wire -> receive completion. Everything else (recording, re-posting receives, reaping send
+// completions) is done while the answer is on its way. Send completions are signalled once in
+// `signal_every` messages, on a CQ of their own without a channel: no wait ever includes one, and
+// event mode has exactly one wake-up per message (unlike tools that also sleep for the send).
+//
+// The loop allocates, formats and logs nothing and looks at no option. It is instantiated per way of
+// waiting (core/wait) and per clock (core/clock) in ping_pong.cc; PingPongLoop below is the body.
+//
+// Threads: the calling thread owns QP and CQs until the loop returns. The control thread talks to it
+// through the StopSignal and drains the IntervalRecorder.
+#ifndef VERBSCOPE_CORE_LOOPS_PING_PONG_H_
+#define VERBSCOPE_CORE_LOOPS_PING_PONG_H_
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "core/base/error.h"
+#include "core/clock/clock.h"
+#include "core/loops/interval_recorder.h"
+#include "core/plan/plan.h"
+#include "core/wait/stop.h"
+#include "core/wait/wait.h"
+#include "transports/device.h"
+
+namespace verbscope {
+
+// What outlives a phase: queues go on where the last phase left them.
+struct PingPongState {
+  uint32_t unsignalled = 0;     // sends since the last signalled one
+  uint32_t consumed = 0;        // receives to give back, fewer than a batch
+  bool signal_pending = false;  // a signalled send has not been reaped
+};
+
+// Everything prebuilt: the loop only posts.
+struct PingPongSetup {
+  Device* device = nullptr;
+  ibv_qp* qp = nullptr;
+  ibv_cq* send_cq = nullptr;
+  ibv_cq* recv_cq = nullptr;
+  ibv_send_wr* send = nullptr;           // unsignalled
+  ibv_send_wr* signalled_send = nullptr;
+  std::span<ibv_recv_wr> recv_batch;     // linked; posted as one list each recv_batch.size() messages
+  uint32_t signal_every = 1;             // 1 … send queue depth / 2
+  PingPongState* state = nullptr;
+  StopSignal* stop = nullptr;
+  IntervalRecorder* recorder = nullptr;
+};
+
+// When the requester is done: at `messages` samples or `ticks` after the first reading, whichever is
+// first. The side that answers passes kForever and is stopped.
+struct PingPongLength {
+  uint64_t messages = UINT64_MAX;
+  uint64_t ticks = UINT64_MAX;
+};
+
+enum class LoopEnd : uint8_t {
+  kComplete,    // the length was reached
+  kStopped,     // the StopSignal says why
+  kSendFailed,  // failure holds the completion of the send queue
+  kRecvFailed,  // failure holds the completion of the receive queue
+  kPostFailed,  // post_errno
+  kPollFailed,  // wait_error, or ibv_poll_cq returned a negative value
+};
+
+// Plain counters of the loop itself: nothing in it owns memory.
+struct LoopCounts {
+  LoopEnd end = LoopEnd::kComplete;
+  uint64_t samples = 0;         // round trips measured
+  uint64_t received = 0;        // receive completions seen in this phase
+  uint64_t first_ticks = 0;     // clock at the first reading
+  uint64_t last_ticks = 0;      // clock at the last sample
+  uint64_t sent = 0;            // sends posted in this phase
+  ibv_wc failure = {};          // valid for kSendFailed, kRecvFailed
+  int post_errno = 0;
+};
+
+struct PingPongOutcome : LoopCounts {
+  WaitCounters wait;
+  std::optional<Error> wait_error;  // how arming or the channel failed, with kPollFailed
+};
+
+enum class PingPongRole { kRequester, kResponder };
+
+// Runs one phase. `spin` and `wait` choose the instantiation once, before the loop.
+PingPongOutcome RunPingPong(PingPongRole role, const PingPongSetup& setup, PingPongLength length,
+                            WaitMode wait, const Clock& clock);
+
+// The body. Template parameters: Role is a compile-time constant because it only decides who posts
+// first and who tests for the end.
+template <PingPongRole kRole, class Waiter, class TickClock>
+class PingPongLoop {
+ public:
+  PingPongLoop(const PingPongSetup& setup, PingPongLength length, Waiter& waiter)
+      : setup_(setup), length_(length), waiter_(waiter), state_(*setup.state) {}
+
+  LoopCounts Run() {
+    if (kRole == PingPongRole::kRequester && !Post()) return outcome_;
+    if (!Receive()) return outcome_;
+    uint64_t previous = TickClock::Now();
+    outcome_.first_ticks = outcome_.last_ticks = previous;
+    const uint64_t end_ticks =
+        length_.ticks > UINT64_MAX - previous ? UINT64_MAX : previous + length_.ticks;
+    if (!Post()) return outcome_;
+    setup_.recorder->Start(previous);
+    if (!Refill()) return outcome_;
+    for (;;) {
+      if (!Receive()) return outcome_;
+      const uint64_t now = TickClock::Now();
+      const uint64_t sample = now - previous;
+      outcome_.last_ticks = previous = now;
+      ++outcome_.samples;
+      if constexpr (kRole == PingPongRole::kRequester) {
+        if (outcome_.samples >= length_.messages || now >= end_ticks) {
+          setup_.recorder->Record(now, sample);
+          Refill();
+          return outcome_;
+        }
+      }
+      const bool posted = Post();
+      setup_.recorder->Record(now, sample);
+      if (!posted || !Refill()) return outcome_;
+    }
+  }
+
+ private:
+  bool Post() {
+    const bool signal = ++state_.unsignalled >= setup_.signal_every;
+    ibv_send_wr* bad = nullptr;
+    const int result =
+        ibv_post_send(setup_.qp, signal ? setup_.signalled_send : setup_.send, &bad);
+    if (result != 0) [[unlikely]] {
+      outcome_.end = LoopEnd::kPostFailed;
+      outcome_.post_errno = result;
+      return false;
+    }
+    ++outcome_.sent;
+    if (signal) {
+      state_.unsignalled = 0;
+      state_.signal_pending = true;
+    }
+    return true;
+  }
+
+  bool Receive() {
+    ibv_wc wc;
+    const int got = waiter_.Next(wc);
+    if (got <= 0) [[unlikely]] {
+      outcome_.end = got == 0 ? LoopEnd::kStopped : LoopEnd::kPollFailed;
+      return false;
+    }
+    if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
+      outcome_.end = LoopEnd::kRecvFailed;
+      outcome_.failure = wc;
+      return false;
+    }
+    ++outcome_.received;
+    return true;
+  }
+
+  // Work that may wait until a message is on its way: give back consumed receives a batch at a time,
+  // and reap the one signalled send before the next may be posted.
+  bool Refill() {
+    if (++state_.consumed >= setup_.recv_batch.size()) {
+      state_.consumed = 0;
+      ibv_recv_wr* bad = nullptr;
+      const int result = ibv_post_recv(setup_.qp, setup_.recv_batch.data(), &bad);
+      if (result != 0) [[unlikely]] {
+        outcome_.end = LoopEnd::kPostFailed;
+        outcome_.post_errno = result;
+        return false;
+      }
+    }
+    if (!state_.signal_pending) return true;
+    return ReapSend();
+  }
+
+  // Polls once. It insists only when the next post would be signalled too: by then the completion
+  // came many round trips ago, except with signal_every 1.
+  bool ReapSend() {
+    do {
+      ibv_wc wc;
+      const int polled = ibv_poll_cq(setup_.send_cq, 1, &wc);
+      if (polled < 0) [[unlikely]] {
+        outcome_.end = LoopEnd::kPollFailed;
+        return false;
+      }
+      if (polled == 0) continue;
+      if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
+        outcome_.end = LoopEnd::kSendFailed;
+        outcome_.failure = wc;
+        return false;
+      }
+      state_.signal_pending = false;
+      return true;
+    } while (state_.unsignalled + 1 >= setup_.signal_every && !setup_.stop->stopped());
+    return true;
+  }
+
+  const PingPongSetup setup_;
+  const PingPongLength length_;
+  Waiter& waiter_;
+  PingPongState& state_;
+  LoopCounts outcome_;
+};
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_LOOPS_PING_PONG_H_

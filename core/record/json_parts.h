@@ -1,0 +1,102 @@
+// What the parsers and writers of this folder share. Private to core/record; any thread.
+#ifndef VERBSCOPE_CORE_RECORD_JSON_PARTS_H_
+#define VERBSCOPE_CORE_RECORD_JSON_PARTS_H_
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/plan/json_fields.h"
+#include "core/record/record.h"
+#include "core/record/record_json.h"
+
+namespace verbscope {
+
+using OrderedJson = nlohmann::ordered_json;
+
+inline constexpr size_t kMaxTextBytes = 4096;  // of one text read; the rest is cut
+inline constexpr size_t kMaxRows = 65536;      // of one array read: results, intervals, buckets …
+
+// A text that identifies: always a text, may be empty.
+inline OrderedJson Name(const std::string& text) { return ValidUtf8(text); }
+// A text that describes: null when it is not known.
+inline OrderedJson TextOrNull(const std::string& text) {
+  return text.empty() ? OrderedJson(nullptr) : OrderedJson(ValidUtf8(text));
+}
+inline OrderedJson Number(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
+}
+inline OrderedJson OrNull(const std::optional<double>& value) {
+  return value ? Number(*value) : OrderedJson(nullptr);
+}
+template <class T>
+OrderedJson OrNull(const std::optional<T>& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
+
+// Inverse of Name and TextOrNull.
+inline void GetName(JsonFields& fields, const char* key, std::string& text) {
+  fields.Get(key, text);
+  text = Printable(text, kMaxTextBytes);
+}
+inline void GetText(JsonFields& fields, const char* key, std::string& text) {
+  std::optional<std::string> value;
+  fields.Get(key, value);
+  text = value ? Printable(*value, kMaxTextBytes) : "";
+}
+// A number that is written as null when it is not finite.
+inline void GetNumber(JsonFields& fields, const char* key, double& value) {
+  std::optional<double> number;
+  fields.Get(key, number);
+  value = number.value_or(0);
+}
+
+// An object member read by `parse`; null or absent: no value.
+template <class T, class Parse>
+void GetObject(JsonFields& fields, const char* key, Parse parse, std::optional<T>& value) {
+  value.reset();
+  const nlohmann::json* object = fields.Object(key);
+  if (object == nullptr) return;
+  auto parsed = parse(*object);
+  if (parsed) {
+    value = std::move(*parsed);
+  } else {
+    fields.Adopt(std::move(parsed.error()));
+  }
+}
+// An array member whose elements `parse` reads.
+template <class T, class Parse>
+void GetRows(JsonFields& fields, const char* key, Parse parse, std::vector<T>& rows) {
+  rows.clear();
+  const nlohmann::json* array = fields.Array(key, kMaxRows);
+  if (array == nullptr) return;
+  for (const nlohmann::json& element : *array) {
+    auto parsed = parse(element);
+    if (!parsed) return fields.Adopt(std::move(parsed.error()));
+    rows.push_back(std::move(*parsed));
+  }
+}
+
+// The value, or the first problem of its fields.
+template <class T>
+Expected<T> Finish(JsonFields& fields, T value) {
+  if (!fields.ok()) return Fail(fields.TakeError());
+  return value;
+}
+
+OrderedJson MetricsJson(const Metrics& metrics, ResultForm form);
+Expected<Metrics> MetricsFromJson(const nlohmann::json& json);
+
+OrderedJson LatencyJson(const LatencyMetrics& latency, ResultForm form);
+Expected<LatencyMetrics> LatencyFromJson(const nlohmann::json& json);
+
+OrderedJson DeviceSummaryJson(const DeviceSummary& summary);
+Expected<DeviceSummary> DeviceSummaryFromJson(const nlohmann::json& json);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_RECORD_JSON_PARTS_H_

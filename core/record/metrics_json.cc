@@ -1,0 +1,113 @@
+// Metrics as JSON: a group that does not apply to the command is absent.
+#include "core/record/json_parts.h"
+
+namespace verbscope {
+namespace {
+
+using nlohmann::json;
+
+OrderedJson BandwidthJson(const BandwidthMetrics& bandwidth) {
+  return {
+      {"bytes", bandwidth.bytes},
+      {"messages", bandwidth.messages},
+      {"seconds", Number(bandwidth.seconds)},
+      {"gbit_per_s", OrNull(bandwidth.gbit_per_s)},
+      {"msg_per_s", OrNull(bandwidth.msg_per_s)},
+  };
+}
+
+Expected<BandwidthMetrics> BandwidthFromJson(const json& object) {
+  BandwidthMetrics bandwidth;
+  JsonFields fields(object, "bandwidth", ErrorClass::kRun);
+  fields.Get("bytes", bandwidth.bytes);
+  fields.Get("messages", bandwidth.messages);
+  GetNumber(fields, "seconds", bandwidth.seconds);
+  fields.Get("gbit_per_s", bandwidth.gbit_per_s);
+  fields.Get("msg_per_s", bandwidth.msg_per_s);
+  return Finish(fields, std::move(bandwidth));
+}
+
+OrderedJson LoadJson(const LoadMetrics& load) {
+  return {
+      {"offered_per_s", OrNull(load.offered_per_s)},
+      {"achieved_per_s", OrNull(load.achieved_per_s)},
+      {"late_sends", OrNull(load.late_sends)},
+  };
+}
+
+Expected<LoadMetrics> LoadFromJson(const json& object) {
+  LoadMetrics load;
+  JsonFields fields(object, "load", ErrorClass::kRun);
+  fields.Get("offered_per_s", load.offered_per_s);
+  fields.Get("achieved_per_s", load.achieved_per_s);
+  fields.Get("late_sends", load.late_sends);
+  return Finish(fields, std::move(load));
+}
+
+OrderedJson CpuJson(const CpuMetrics& cpu) {
+  return {
+      {"cpu_s", Number(cpu.cpu_s)},
+      {"utilization", OrNull(cpu.utilization)},
+      {"us_per_message", OrNull(cpu.us_per_message)},
+      {"voluntary_switches", cpu.voluntary_switches},
+      {"involuntary_switches", cpu.involuntary_switches},
+      {"events", cpu.events},
+      {"empty_wakeups", cpu.empty_wakeups},
+      {"lost_wakeups", cpu.lost_wakeups},
+      {"completions_per_event", OrNull(cpu.completions_per_event)},
+  };
+}
+
+Expected<CpuMetrics> CpuFromJson(const json& object) {
+  CpuMetrics cpu;
+  JsonFields fields(object, "cpu", ErrorClass::kRun);
+  GetNumber(fields, "cpu_s", cpu.cpu_s);
+  fields.Get("utilization", cpu.utilization);
+  fields.Get("us_per_message", cpu.us_per_message);
+  fields.Get("voluntary_switches", cpu.voluntary_switches);
+  fields.Get("involuntary_switches", cpu.involuntary_switches);
+  fields.Get("events", cpu.events);
+  fields.Get("empty_wakeups", cpu.empty_wakeups);
+  fields.Get("lost_wakeups", cpu.lost_wakeups);
+  fields.Get("completions_per_event", cpu.completions_per_event);
+  return Finish(fields, std::move(cpu));
+}
+
+void GetCounters(JsonFields& fields, std::map<std::string, int64_t>& counters) {
+  const json* object = fields.Object("counters");
+  if (object == nullptr) return;
+  if (object->size() > kMaxRows) return void(fields.Complain("counters", "has too many members"));
+  JsonFields members(*object, "counters", ErrorClass::kRun);
+  for (const auto& [key, unused] : object->items()) {
+    members.Get(key.c_str(), counters[Printable(key, kMaxTextBytes)]);
+  }
+  if (!members.ok()) fields.Adopt(members.TakeError());
+}
+
+}  // namespace
+
+OrderedJson MetricsJson(const Metrics& metrics, ResultForm form) {
+  OrderedJson object = OrderedJson::object();
+  if (metrics.latency) object["latency"] = LatencyJson(*metrics.latency, form);
+  if (metrics.warmup) object["warmup"] = LatencyJson(*metrics.warmup, form);
+  if (metrics.bandwidth) object["bandwidth"] = BandwidthJson(*metrics.bandwidth);
+  if (metrics.load) object["load"] = LoadJson(*metrics.load);
+  if (metrics.cpu) object["cpu"] = CpuJson(*metrics.cpu);
+  OrderedJson& counters = object["counters"] = OrderedJson::object();
+  for (const auto& [name, delta] : metrics.counters) counters[ValidUtf8(name)] = delta;
+  return object;
+}
+
+Expected<Metrics> MetricsFromJson(const json& object) {
+  Metrics metrics;
+  JsonFields fields(object, "metrics", ErrorClass::kRun);
+  GetObject(fields, "latency", LatencyFromJson, metrics.latency);
+  GetObject(fields, "warmup", LatencyFromJson, metrics.warmup);
+  GetObject(fields, "bandwidth", BandwidthFromJson, metrics.bandwidth);
+  GetObject(fields, "load", LoadFromJson, metrics.load);
+  GetObject(fields, "cpu", CpuFromJson, metrics.cpu);
+  GetCounters(fields, metrics.counters);
+  return Finish(fields, std::move(metrics));
+}
+
+}  // namespace verbscope

@@ -1,0 +1,98 @@
+// Result as JSON: its identity, metrics and time series.
+#include "core/record/json_parts.h"
+
+namespace verbscope {
+namespace {
+
+using nlohmann::json;
+
+// Members that do not apply are absent, not null: an identity has no unknown parts.
+OrderedJson PointJson(const Point& point) {
+  OrderedJson object = {
+      {"op", Name(point.op)}, {"size_bytes", point.size_bytes}, {"qps", point.qps}};
+  if (point.cqs) object["cqs"] = *point.cqs;
+  object["wait"] = Name(point.wait);
+  if (point.spin_ns) object["spin_ns"] = *point.spin_ns;
+  if (point.rate_per_s) object["rate_per_s"] = Number(*point.rate_per_s);
+  if (point.tx_depth) object["tx_depth"] = *point.tx_depth;
+  if (point.timer_code) object["timer_code"] = *point.timer_code;
+  if (point.imm) object["imm"] = *point.imm;
+  return object;
+}
+
+Expected<Point> PointFromJson(const json& object) {
+  Point point;
+  JsonFields fields(object, "point", ErrorClass::kRun);
+  GetName(fields, "op", point.op);
+  fields.Get("size_bytes", point.size_bytes);
+  fields.Get("qps", point.qps);
+  fields.Get("cqs", point.cqs);
+  GetName(fields, "wait", point.wait);
+  fields.Get("spin_ns", point.spin_ns);
+  fields.Get("rate_per_s", point.rate_per_s);
+  fields.Get("tx_depth", point.tx_depth);
+  fields.Get("timer_code", point.timer_code);
+  fields.Get("imm", point.imm);
+  return Finish(fields, std::move(point));
+}
+
+OrderedJson IntervalJson(const IntervalRow& row) {
+  return {
+      {"from_s", Number(row.from_s)},
+      {"to_s", Number(row.to_s)},
+      {"messages", row.messages},
+      {"p50_ns", OrNull(row.p50_ns)},
+      {"p99_ns", OrNull(row.p99_ns)},
+      {"max_ns", OrNull(row.max_ns)},
+      {"gbit_per_s", OrNull(row.gbit_per_s)},
+  };
+}
+
+Expected<IntervalRow> IntervalFromJson(const json& object) {
+  IntervalRow row;
+  JsonFields fields(object, "intervals[]", ErrorClass::kRun);
+  GetNumber(fields, "from_s", row.from_s);
+  GetNumber(fields, "to_s", row.to_s);
+  fields.Get("messages", row.messages);
+  fields.Get("p50_ns", row.p50_ns);
+  fields.Get("p99_ns", row.p99_ns);
+  fields.Get("max_ns", row.max_ns);
+  fields.Get("gbit_per_s", row.gbit_per_s);
+  return Finish(fields, std::move(row));
+}
+
+}  // namespace
+
+OrderedJson ToJson(const Result& result, ResultForm form) {
+  OrderedJson intervals = OrderedJson::array();
+  for (const IntervalRow& row : result.intervals) intervals.push_back(IntervalJson(row));
+  return {
+      {"point", PointJson(result.point)},
+      {"side", Name(result.side)},
+      {"run", result.run},
+      {"complete", result.complete},
+      {"metrics", MetricsJson(result.metrics, form)},
+      {"intervals", std::move(intervals)},
+  };
+}
+
+Expected<Result> ResultFromJson(const json& object) {
+  Result result;
+  JsonFields fields(object, "result", ErrorClass::kRun);
+  std::optional<Point> point;
+  GetObject(fields, "point", PointFromJson, point);
+  GetName(fields, "side", result.side);
+  fields.Get("run", result.run);
+  fields.GetOr("complete", result.complete);
+  std::optional<Metrics> metrics;
+  GetObject(fields, "metrics", MetricsFromJson, metrics);
+  GetRows(fields, "intervals", IntervalFromJson, result.intervals);
+  if (fields.ok() && !point) fields.Complain("point", "is missing");
+  if (fields.ok() && !metrics) fields.Complain("metrics", "is missing");
+  if (!fields.ok()) return Fail(fields.TakeError());
+  result.point = std::move(*point);
+  result.metrics = std::move(*metrics);
+  return result;
+}
+
+}  // namespace verbscope

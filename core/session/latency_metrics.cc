@@ -1,0 +1,36 @@
+#include "core/session/latency_metrics.h"
+
+#include "core/histogram/hdr_codec.h"
+#include "core/statistics/latency_summary.h"
+
+namespace verbscope {
+
+LatencyMetrics MakeLatencyMetrics(const Histogram& histogram) {
+  const LatencySummary summary = Summarize(histogram);
+  LatencyMetrics metrics;
+  metrics.definition = "half_round_trip";
+  metrics.ended_by = "recv_completion";
+  metrics.samples = summary.samples;
+  metrics.min_ns = summary.min_ns;
+  metrics.mean_ns = summary.mean_ns;
+  metrics.stdev_ns = summary.stdev_ns;
+  metrics.max_ns = summary.max_ns;
+  for (const PercentileEstimate& estimate : summary.percentiles) {
+    PercentileRow row;
+    row.percent = estimate.percentile.Text();
+    row.value_ns = estimate.value_ns;
+    if (estimate.interval_ns) {
+      row.interval = Interval95{.low_ns = estimate.interval_ns->lowest_ns,
+                                .high_ns = estimate.interval_ns->highest_ns};
+    }
+    metrics.percentiles.push_back(std::move(row));
+  }
+  metrics.significant_digits = Histogram::kSignificantDigits;
+  histogram.ForEachBucket([&metrics](int64_t from_ns, int64_t to_ns, uint64_t count) {
+    metrics.buckets.push_back({.from_ns = from_ns, .to_ns = to_ns, .count = count});
+  });
+  metrics.hdr_v2 = EncodeHdrV2(histogram);
+  return metrics;
+}
+
+}  // namespace verbscope

@@ -1,0 +1,49 @@
+#include "core/session/monitor.h"
+
+#include <chrono>
+#include <utility>
+
+namespace verbscope {
+
+Monitor::Monitor(PeerLink& link, Device& device, const Interrupt& interrupt, Deadline deadline)
+    : link_(link), device_(device), interrupt_(interrupt), deadline_(deadline) {
+  link_.SetOnLoss([this] { stop_.Stop(StopReason::kPeerLost); });
+  link_.SetOnFrame("abort", [this](const nlohmann::json&) { stop_.Stop(StopReason::kPeerLost); });
+  link_.SetOnFrame("done", [this](const nlohmann::json&) { stop_.Stop(StopReason::kDone); });
+  link_.SetOnTick([this] { Tick(); });
+}
+
+Monitor::~Monitor() {
+  link_.SetOnTick(nullptr);
+  link_.SetOnFrame("done", nullptr);
+  link_.SetOnFrame("abort", nullptr);
+  link_.SetOnLoss(nullptr);
+}
+
+void Monitor::Watch(IntervalRecorder* recorder) {
+  const std::lock_guard lock(mutex_);
+  recorder_ = recorder;
+}
+
+std::optional<std::string> Monitor::device_event() const {
+  const std::lock_guard lock(mutex_);
+  return device_event_;
+}
+
+void Monitor::Tick() {
+  if (interrupt_.raised()) stop_.Stop(StopReason::kInterrupted);
+  if (deadline_.Passed()) stop_.Stop(StopReason::kDeadline);
+  Expected<std::optional<AsyncEvent>> event =
+      device_.NextAsyncEvent(Deadline::After(std::chrono::nanoseconds(0)));
+  {
+    const std::lock_guard lock(mutex_);
+    if (event && event->has_value()) {
+      device_event_ = std::move((*event)->text);
+      if ((*event)->fatal) stop_.Stop(StopReason::kDevice);
+    }
+    if (recorder_ != nullptr) recorder_->Fold();
+  }
+  stop_.Tick();
+}
+
+}  // namespace verbscope

@@ -1,0 +1,52 @@
+// What the control thread does for a running loop: it stops it when the peer is lost or has aborted,
+// when the peer says "done", at the deadline, on Ctrl-C and on a fatal asynchronous event; it wakes a
+// sleeper, and it folds finished intervals.
+//
+// One Monitor per session, made by the session's thread, which also destroys it after the last loop.
+// Its callbacks run on PeerLink's control thread.
+#ifndef VERBSCOPE_CORE_SESSION_MONITOR_H_
+#define VERBSCOPE_CORE_SESSION_MONITOR_H_
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "core/base/deadline.h"
+#include "core/base/interrupt.h"
+#include "core/loops/interval_recorder.h"
+#include "core/wait/stop.h"
+#include "transports/control/peer_link.h"
+#include "transports/device.h"
+
+namespace verbscope {
+
+class Monitor {
+ public:
+  Monitor(PeerLink& link, Device& device, const Interrupt& interrupt, Deadline deadline);
+  ~Monitor();
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+
+  StopSignal& stop() { return stop_; }
+  // The recorder whose intervals are folded; null between phases. After Watch(nullptr) returns, no
+  // fold is running.
+  void Watch(IntervalRecorder* recorder);
+  // The fatal asynchronous event, or of all events the last, if any came.
+  std::optional<std::string> device_event() const;
+
+ private:
+  void Tick();
+
+  PeerLink& link_;
+  Device& device_;
+  const Interrupt& interrupt_;
+  const Deadline deadline_;
+  StopSignal stop_;
+  mutable std::mutex mutex_;
+  IntervalRecorder* recorder_ = nullptr;
+  std::optional<std::string> device_event_;
+};
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_SESSION_MONITOR_H_

@@ -1,0 +1,111 @@
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "core/record/record_json.h"
+#include "core/selection/gid_pair.h"
+#include "core/selection/path_mtu.h"
+#include "core/session/messages.h"
+#include "core/session/run_points.h"
+#include "core/session/session.h"
+#include "core/session/side.h"
+#include "core/session/steps.h"
+#include "transports/control/peer_link.h"
+
+namespace verbscope {
+namespace {
+
+// Sends the plan; what comes back is the plan that runs, and the server's port.
+Expected<PlanOkMessage> AgreeOnPlan(PeerLink& link, const RequesterOptions& options,
+                                    Deadline deadline, Record& record) {
+  const PlanMessage message{.plan = options.plan, .peer = options.peer};
+  if (Status status = SendFrame(link, ToJson(message), deadline); !status) {
+    return Fail(std::move(status.error()));
+  }
+  Expected<nlohmann::json> frame = ReceiveFrame(link, "plan_ok", deadline);
+  if (!frame) return Fail(std::move(frame.error()));
+  Expected<PlanOkMessage> agreed = PlanOkMessageFromJson(*frame);
+  if (agreed) record.plan = agreed->plan;
+  return agreed;
+}
+
+// Chooses the GID pair and the path MTU from both ports, and has the server confirm.
+Status AgreeOnPath(PeerLink& link, const RequesterOptions& options, const SessionContext& context,
+                   const PlanOkMessage& agreed, Deadline deadline, SideState& side, Record& record) {
+  Expected<GidPair> pair = ChooseGidPair(side.port, agreed.port, side.settings.gid_index,
+                                         agreed.gid_index, options.control_path);
+  if (!pair) return Fail(std::move(pair.error()));
+  if (!pair->notice.empty()) context.notice(pair->notice);
+  Expected<uint32_t> mtu = ChoosePathMtu(side.port.active_mtu_bytes, agreed.port.active_mtu_bytes,
+                                         agreed.plan.mtu_bytes);
+  if (!mtu) return Fail(std::move(mtu.error()));
+  side.gid = pair->local;
+  side.global_route = pair->needs_grh;
+  side.path_mtu_bytes = *mtu;
+  record.path_mtu_bytes = *mtu;
+  DescribePath(side);
+  record.local = side.record;
+
+  const SetupMessage setup{.port = side.port,
+                           .gid = pair->local,
+                           .peer_gid = pair->remote,
+                           .path_mtu_bytes = *mtu,
+                           .wait = side.settings.wait,
+                           .side = side.record};
+  if (Status status = SendFrame(link, ToJson(setup, "setup"), deadline); !status) return status;
+  Expected<nlohmann::json> frame = ReceiveFrame(link, "setup_ok", deadline);
+  if (!frame) return Fail(std::move(frame.error()));
+  Expected<SetupMessage> confirmed = SetupMessageFromJson(*frame);
+  if (!confirmed) return Fail(std::move(confirmed.error()));
+  side.peer_wait = confirmed->wait;
+  record.remote = std::move(confirmed->side);
+  return {};
+}
+
+Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions& options,
+           Record& record) {
+  const Deadline deadline =
+      Deadline::After(std::chrono::nanoseconds(EffectiveDeadlineNs(options.plan)));
+  Expected<SideState> side = OpenSide(context, options.settings, options.control_path, "requester",
+                                 record.local);
+  if (!side) return Fail(std::move(side.error()));
+  Expected<PlanOkMessage> agreed = AgreeOnPlan(link, options, deadline, record);
+  if (!agreed) return Fail(std::move(agreed.error()));
+  if (Status status = AgreeOnPath(link, options, context, *agreed, deadline, *side, record);
+      !status) {
+    return status;
+  }
+  if (Status status = RunPoints(PingPongRole::kRequester, *side, agreed->plan, link, context,
+                                deadline, record);
+      !status) {
+    return status;
+  }
+  SetVerdict(record);
+  const nlohmann::json verdict = {
+      {"type", "verdict"}, {"verdict", record.verdict}, {"exit_code", record.exit_code}};
+  if (Status status = SendFrame(link, verdict, deadline); !status) return status;
+  Expected<nlohmann::json> answer = ReceiveFrame(link, "verdict", deadline);
+  if (!answer) return Fail(std::move(answer.error()));
+  // The run has its verdict: a peer that leaves without a goodbye does not change it.
+  link.Goodbye(Deadline::After(std::chrono::seconds(1)));
+  return {};
+}
+
+}  // namespace
+
+void RunRequester(Connection connection, const SessionContext& context,
+                  const RequesterOptions& options, Record& record) {
+  record.plan = options.plan;
+  Expected<std::unique_ptr<PeerLink>> link =
+      PeerLink::Start(std::move(connection), {.interrupt_fd = context.interrupt.fd()});
+  if (!link) {
+    record.error = std::move(link.error());
+  } else if (Status status = Run(**link, context, options, record); !status) {
+    record.error = ConcludeFailure(**link, std::move(status.error()));
+  }
+  SetVerdict(record);
+}
+
+}  // namespace verbscope

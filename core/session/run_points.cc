@@ -1,0 +1,67 @@
+#include "core/session/run_points.h"
+
+#include <utility>
+
+#include "core/record/record_json.h"
+#include "core/session/monitor.h"
+#include "core/session/point_run.h"
+#include "core/session/steps.h"
+
+namespace verbscope {
+namespace {
+
+Status ExchangeSides(const SideState& side, PeerLink& link, Deadline deadline, Record& record) {
+  const nlohmann::json frame = {{"type", "side"}, {"side", ToJson(side.record)}};
+  if (Status status = SendFrame(link, frame, deadline); !status) return status;
+  Expected<nlohmann::json> received = ReceiveFrame(link, "side", deadline);
+  if (!received) return Fail(std::move(received.error()));
+  Expected<SideRecord> remote = SideFromJson((*received)["side"]);
+  if (!remote) return Fail(std::move(remote.error()));
+  record.remote = std::move(*remote);
+  return {};
+}
+
+void Keep(std::optional<Result> result, Record& record) {
+  if (result) record.results.push_back(std::move(*result));
+}
+
+}  // namespace
+
+Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink& link,
+                 const SessionContext& context, Deadline deadline, Record& record) {
+  Monitor monitor(link, *side.device, context.interrupt, deadline);
+  for (uint32_t run = 0; run < plan.repeat; ++run) {
+    for (const uint64_t size : plan.sizes_bytes) {
+      PointRun point(role, side, plan, link, monitor, deadline);
+      Status status = point.Execute(size, run);
+      Keep(point.TakeOwn(), record);
+      Keep(point.TakePeer(), record);
+      if (!status) {
+        FinishClock(side, context);
+        record.local = side.record;
+        return status;
+      }
+    }
+  }
+  FinishClock(side, context);
+  record.local = side.record;
+  return ExchangeSides(side, link, deadline, record);
+}
+
+void SetVerdict(Record& record) {
+  bool samples = false;
+  for (const Result& result : record.results) {
+    samples = samples || (result.complete && result.metrics.latency &&
+                          result.metrics.latency->samples > 0);
+  }
+  if (!record.error && !samples) {
+    Error error;
+    error.error_class = ErrorClass::kRun;
+    error.message = "the run ended without a single sample";
+    record.error = std::move(error);
+  }
+  record.verdict = record.error ? "error" : "pass";
+  record.exit_code = record.error ? ExitCode(record.error->error_class) : 0;
+}
+
+}  // namespace verbscope

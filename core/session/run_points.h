@@ -1,0 +1,25 @@
+// What both roles do once they agree on plan and path: every repeat of every size, then the sides'
+// records, the verdict and goodbye.
+#ifndef VERBSCOPE_CORE_SESSION_RUN_POINTS_H_
+#define VERBSCOPE_CORE_SESSION_RUN_POINTS_H_
+
+#include "core/base/deadline.h"
+#include "core/base/error.h"
+#include "core/loops/ping_pong.h"
+#include "core/record/record.h"
+#include "core/session/session.h"
+#include "core/session/side.h"
+#include "transports/control/peer_link.h"
+
+namespace verbscope {
+
+// Fills record.results as results come, also those of a run that breaks, and record.remote.
+Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink& link,
+                 const SessionContext& context, Deadline deadline, Record& record);
+
+// record.verdict and exit_code for a finished session: no error and at least one sample is a pass.
+void SetVerdict(Record& record);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_SESSION_RUN_POINTS_H_

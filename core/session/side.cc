@@ -1,0 +1,67 @@
+#include "core/session/side.h"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "core/host/affinity.h"
+#include "core/host/host.h"
+#include "core/selection/selection.h"
+
+namespace verbscope {
+namespace {
+
+ClockRecord Describe(const ClockInfo& info) {
+  ClockRecord record;
+  record.source = Name(info.source);
+  record.invariant = info.invariant;
+  record.hz = info.hz;
+  record.drift_ppm = info.drift_ppm;
+  record.resolution_ns = info.resolution_ns;
+  record.overhead_ns = info.overhead_ns;
+  return record;
+}
+
+}  // namespace
+
+Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings& settings,
+                        const ControlPath& path, const std::string& role, SideRecord& record) {
+  const Status pinned = PinThread(settings.cpus);
+  record = DescribeHost(role);
+  if (!pinned) return Fail(pinned.error());
+  Expected<std::vector<DeviceSummary>> devices = context.provider.List();
+  if (!devices) return Fail(std::move(devices.error()));
+  Expected<Choice> choice = ChooseDevice(*devices, settings, path);
+  if (!choice) return Fail(std::move(choice.error()));
+  if (!choice->notice.empty()) context.notice(choice->notice);
+
+  SideState side{.settings = settings, .clock = Clock::Calibrate()};
+  Expected<std::unique_ptr<Device>> device = context.provider.Open(choice->device);
+  if (!device) return Fail(std::move(device.error()));
+  side.device = std::move(*device);
+  Expected<PortInfo> port = side.device->QueryPort(choice->port);
+  if (!port) return Fail(std::move(port.error()));
+  side.port = std::move(*port);
+  side.record = record;
+  side.record.device = Describe(side.device->info(), side.port, std::nullopt);
+  side.record.clock = Describe(side.clock.info());
+  for (const std::string& notice : side.clock.info().notices) context.notice(notice);
+  record = side.record;
+  return side;
+}
+
+void DescribePath(SideState& side) {
+  side.record.device = Describe(side.device->info(), side.port, side.gid);
+  if (Expected<uint32_t> limit = side.device->MaxInlineBytes(); limit) {
+    side.record.device->inline_bytes = *limit;
+  }
+}
+
+void FinishClock(SideState& side, const SessionContext& context) {
+  const size_t told = side.clock.info().notices.size();
+  const ClockInfo& info = side.clock.Finish();
+  side.record.clock = Describe(info);
+  for (size_t i = told; i < info.notices.size(); ++i) context.notice(info.notices[i]);
+}
+
+}  // namespace verbscope

@@ -1,0 +1,42 @@
+// One side's world for a session: the opened device, its port, the calibrated clock, and the record
+// of all that. Made once per session on the session's thread.
+#ifndef VERBSCOPE_CORE_SESSION_SIDE_H_
+#define VERBSCOPE_CORE_SESSION_SIDE_H_
+
+#include <memory>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/clock/clock.h"
+#include "core/plan/plan.h"
+#include "core/record/record.h"
+#include "core/selection/control_path.h"
+#include "core/session/session.h"
+#include "transports/device.h"
+
+namespace verbscope {
+
+struct SideState {
+  LocalSettings settings = {};
+  std::unique_ptr<Device> device = {};
+  PortInfo port = {};
+  Clock clock;
+  GidEntry gid = {};            // chosen for the pair
+  bool global_route = true;     // packets carry a GRH
+  uint32_t path_mtu_bytes = 0;
+  WaitMode peer_wait = {};
+  SideRecord record = {};
+};
+
+// Pins the thread, chooses and opens the device, calibrates the clock. kSetup on failure; `record`
+// holds what is known of the host in any case.
+Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings& settings,
+                        const ControlPath& path, const std::string& role, SideRecord& record);
+
+// Fills the parts of side.record that are known only when the pair is chosen, or at the end.
+void DescribePath(SideState& side);
+void FinishClock(SideState& side, const SessionContext& context);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_SESSION_SIDE_H_

@@ -1,0 +1,45 @@
+// Small steps both roles share: frames with the session's deadline, named barriers, the errors of a
+// run that was stopped, and the last words of a failing session.
+#ifndef VERBSCOPE_CORE_SESSION_STEPS_H_
+#define VERBSCOPE_CORE_SESSION_STEPS_H_
+
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/deadline.h"
+#include "core/base/error.h"
+#include "core/causes/completion_log.h"
+#include "core/causes/join_sides.h"
+#include "core/endpoint/endpoint.h"
+#include "core/plan/plan.h"
+#include "transports/control/peer_link.h"
+
+namespace verbscope {
+
+// How long a single step may wait for the peer while it is alive (heartbeats come): making and
+// registering large buffers takes time.
+inline constexpr std::chrono::seconds kStepTime(20);
+
+// Both bounded by the step time and by the session's deadline, whichever is first; kDeadline when it
+// was the session's. An error that came from the peer is re-classed for this side: the peer's own
+// interrupt or deadline is a broken run here.
+Status SendFrame(PeerLink& link, const nlohmann::json& frame, Deadline session);
+Expected<nlohmann::json> ReceiveFrame(PeerLink& link, std::string_view type, Deadline session);
+
+// Both sides come to `name`, or one of them hears that the other is somewhere else.
+Status Barrier(PeerLink& link, std::string_view name, Deadline session);
+
+Error InterruptedError();
+Error DeadlineError(const Plan& plan);
+
+// Takes what is left in both CQs until the first real error was seen or the deadline has passed: it
+// may be in either queue and may come a little after the first flush. Polls once in any case.
+void DrainCompletions(const Endpoint& endpoint, CompletionLog& log, Deadline deadline);
+
+// Tells the peer, hears the peer's own first error, and joins both. After it the link is of no use.
+Error ConcludeFailure(PeerLink& link, Error own);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_SESSION_STEPS_H_

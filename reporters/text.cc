@@ -1,0 +1,108 @@
+#include "reporters/text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "reporters/text_canvas.h"
+#include "reporters/text_parts.h"
+
+namespace verbscope {
+namespace {
+
+void DrawResults(const Record& record, Canvas& canvas) {
+  const auto measuring = std::count_if(record.results.begin(), record.results.end(), Measures);
+  if (measuring > 1 && !canvas.options().verbose) return DrawTable(record.results, canvas);
+  for (const Result& result : record.results) {
+    if (measuring == 0 || IsWorthABlock(result, canvas)) DrawResult(result, canvas);
+  }
+}
+
+std::string_view Mark(const std::string& status) {
+  if (status == "pass") return "PASS";
+  if (status == "fail") return "FAIL";
+  if (status == "skip") return "skip";
+  if (status == "deviation") return "DEVIATION";
+  return status == "inconclusive" ? "INCONCLUSIVE" : "?";
+}
+
+Ink MarkInk(const std::string& status) {
+  if (status == "pass") return Ink::kGreen;
+  if (status == "fail") return Ink::kRed;
+  return status == "skip" ? Ink::kDim : Ink::kYellow;
+}
+
+void DrawChecks(const std::vector<CheckRow>& checks, Canvas& canvas) {
+  if (checks.empty()) return;
+  canvas.Blank();
+  for (const CheckRow& check : checks) {
+    const std::string mark = PadRight(Mark(check.status), 9);
+    canvas.Hanging("  " + canvas.In(MarkInk(check.status), mark) + "  ", 13,
+                   canvas.Safe(check.name));
+    if (check.status == "pass" && !canvas.options().verbose) continue;
+    const auto detail = [&canvas](std::string_view label, const std::string& text) {
+      if (!text.empty()) canvas.Wrapped(13, fmt::format("{}: {}", label, canvas.Safe(text)));
+    };
+    if (check.status != "skip") {
+      detail("expected", check.expected);
+      detail("observed", check.observed);
+    }
+    detail("why", check.why);
+    detail("source", check.source);
+  }
+}
+
+void DrawGates(const std::vector<GateRow>& gates, Canvas& canvas) {
+  if (gates.empty()) return;
+  canvas.Blank();
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:g}", *value) : std::string("-");
+  };
+  for (const GateRow& gate : gates) {
+    const std::string mark = PadRight(Mark(gate.status), 12);
+    canvas.Hanging("  " + canvas.In(MarkInk(gate.status), mark) + "  ", 16,
+                   canvas.Safe(gate.expression));
+    std::string detail =
+        fmt::format("observed {}, bound {}", number(gate.observed), number(gate.bound));
+    if (gate.samples) detail += fmt::format(", {}", Plural(*gate.samples, "sample"));
+    if (gate.effective_samples) {
+      detail += fmt::format(" ({} effective)", CountText(*gate.effective_samples));
+    }
+    if (gate.status == "inconclusive" && gate.samples_needed) {
+      detail += fmt::format(", {} needed", CountText(*gate.samples_needed));
+    }
+    canvas.Wrapped(16, detail);
+  }
+}
+
+void DrawEnd(const Record& record, Canvas& canvas) {
+  if (!record.notices.empty()) canvas.Blank();
+  for (const std::string& notice : record.notices) {
+    canvas.Labelled("notice", canvas.Safe(notice), Ink::kYellow);
+  }
+  if (!record.error) return;
+  const Error& error = *record.error;
+  canvas.Blank();
+  const std::string where = error.side == Side::kPeer ? "the peer says: " : "";
+  canvas.Labelled("ERROR", where + canvas.Safe(error.message), Ink::kRed);
+  if (!error.status.empty()) canvas.Labelled("status", canvas.Safe(error.status));
+  if (!error.cause.empty()) canvas.Labelled("cause", canvas.Safe(error.cause));
+  if (!error.next_step.empty()) canvas.Labelled("next", canvas.Safe(error.next_step));
+}
+
+}  // namespace
+
+std::string RenderText(const Record& record, const TextOptions& options) {
+  Canvas canvas(options);
+  DrawTitle(record, canvas);
+  DrawSides(record, canvas);
+  DrawResults(record, canvas);
+  DrawChecks(record.checks, canvas);
+  DrawGates(record.gates, canvas);
+  DrawEnd(record, canvas);
+  return canvas.Take();
+}
+
+}  // namespace verbscope

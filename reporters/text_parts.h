@@ -1,0 +1,37 @@
+// The parts of a text report, each of which draws itself on a canvas. Private to reporters; one
+// thread per canvas.
+#ifndef VERBSCOPE_REPORTERS_TEXT_PARTS_H_
+#define VERBSCOPE_REPORTERS_TEXT_PARTS_H_
+
+#include <string>
+#include <vector>
+
+#include "core/record/record.h"
+#include "reporters/text_canvas.h"
+
+namespace verbscope {
+
+// text_sides.cc: the title with the verdict; what ran where; what was not used as asked.
+void DrawTitle(const Record& record, Canvas& canvas);
+void DrawSides(const Record& record, Canvas& canvas);
+
+// text_result.cc: one result in full: latency table, histogram, bandwidth, load, CPU, counters.
+void DrawResult(const Result& result, Canvas& canvas);
+// Whether its CPU account belongs into a report: it slept, lost a wake-up, or all was asked for.
+bool SaysCpu(const Result& result, const Canvas& canvas);
+// Whether it measures, as opposed to the other side's CPU account.
+bool Measures(const Result& result);
+// Whether it is worth a block of its own: what measures is, the rest where something is wrong.
+bool IsWorthABlock(const Result& result, const Canvas& canvas);
+// "send 64 bytes, 1 QP, wait busy": what the result is about. Without the size for a table of
+// sizes.
+std::string PointText(const Result& result, bool with_size, const Canvas& canvas);
+// "half round trip: time from posting a SEND …; ended by: receive completion".
+std::string DefinitionText(const LatencyMetrics& latency, const std::string& op);
+
+// text_table.cc: several results, one line each, in groups that differ by size or run only.
+void DrawTable(const std::vector<Result>& results, Canvas& canvas);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_REPORTERS_TEXT_PARTS_H_

@@ -1,0 +1,342 @@
+#!/usr/bin/python3
+"""Writes the documents of testdata/records: good ones, and in broken/ one per way to be wrong.
+
+    make_records.py FOLDER
+
+The numbers are made up from a fixed seed. Encoder and percentiles are this script's own, so that the
+documents do not merely repeat what the tool believes. The layout of the good ones is the tool's: run
+reporters/json_test with VERBSCOPE_UPDATE_GOLDEN=1 from the top of the tree afterwards.
+"""
+
+import base64
+import copy
+import json
+import math
+import os
+import random
+import struct
+import sys
+import zlib
+
+PERCENTILES = ["50", "90", "99", "99.9", "99.99"]
+
+
+def index_of(ns):
+    shift = max(0, ns.bit_length() - 11)
+    return (shift << 10) + (ns >> shift)
+
+
+def range_of(index):
+    shift = max(0, (index >> 10) - 1)
+    top = index - (shift << 10)
+    return [top << shift, ((top + 1) << shift) - 1]
+
+
+def varint(number):
+    zigzag = (number << 1) ^ (number >> 63)
+    data = bytearray()
+    for i in range(9):
+        if i == 8 or zigzag < 0x80:
+            data.append(zigzag & 0xFF)
+            return bytes(data)
+        data.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    return bytes(data)
+
+
+def hdr_v2(counts):
+    payload, position = b"", 0
+    for index in sorted(counts):
+        if index > position:
+            payload += varint(position - index)
+        payload += varint(counts[index])
+        position = index + 1
+    content = struct.pack(">iiiiqqd", 0x1C849313, len(payload), 0, 3, 1, 10**11, 1.0) + payload
+    packed = zlib.compress(content)
+    return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
+
+
+def binomial_rank(n, q, tail):
+    """Smallest k with P(X <= k) >= tail for X ~ Binomial(n, q)."""
+    log_term, total = n * math.log(1 - q), 0.0
+    for k in range(n + 1):
+        total += math.exp(log_term)
+        if total >= tail:
+            return k
+        log_term += math.log((n - k) / (k + 1)) + math.log(q / (1 - q))
+    return n
+
+
+def latency(samples, definition="half_round_trip", ended_by="recv_completion"):
+    samples = sorted(samples)
+    n = len(samples)
+    counts = {}
+    for ns in samples:
+        counts[index_of(ns)] = counts.get(index_of(ns), 0) + 1
+    values, intervals = {}, {}
+    for key in PERCENTILES:
+        q = float(key) / 100
+        values[key] = intervals[key] = None
+        if n * (1 - q) >= 1 - 1e-9:
+            highest = range_of(index_of(samples[math.ceil(n * q - 1e-9) - 1]))[1]
+            values[key] = min(max(highest, samples[0]), samples[-1])
+        if n > 0 and q ** n <= 0.025 and (1 - q) ** n <= 0.025:
+            low, high = binomial_rank(n, q, 0.025), binomial_rank(n, q, 0.975) + 1
+            intervals[key] = [range_of(index_of(samples[max(low, 1) - 1]))[0],
+                              range_of(index_of(samples[min(high, n) - 1]))[1]]
+    mean = sum(samples) / n if n else None
+    return {
+        "definition": definition, "ended_by": ended_by, "samples": n,
+        "min_ns": samples[0] if n else None,
+        "mean_ns": mean,
+        "stdev_ns": math.sqrt(sum((x - mean) ** 2 for x in samples) / n) if n else None,
+        "max_ns": samples[-1] if n else None,
+        "percentiles_ns": values, "interval95_ns": intervals,
+        "histogram": {"significant_digits": 3,
+                      "buckets": [range_of(i) + [counts[i]] for i in sorted(counts)],
+                      "hdr_v2": hdr_v2(counts)},
+    }
+
+
+def times(rng, n, typical_ns, spread=0.02, tail=0.003):
+    result = []
+    for _ in range(n):
+        ns = typical_ns * (1 + spread * abs(rng.gauss(0, 1)))
+        if rng.random() < tail:
+            ns *= 1.3 + 8 * rng.random() ** 4
+        result.append(int(ns))
+    return result
+
+
+def side(role, host, software):
+    device = {
+        "name": "soft" if software else "mlx5_0", "kind": "software" if software else "hardware",
+        "provider": "soft" if software else "mlx5", "firmware": None if software else "20.39.3004",
+        "link_layer": "Ethernet", "port": 1, "state": "ACTIVE", "active_mtu_bytes": 4096,
+        "gid": {"index": 1 if software else 3, "value": "0000:0000:0000:0000:0000:ffff:0a00:0001",
+                "type": "RoCE v2", "netdev": "lo" if software else "ens1f0np0"},
+        "numa_node": None if software else 0, "link": "memory" if software else None,
+        "icrc": "none" if software else None, "inline_bytes": 928 if software else 828,
+    }
+    return {
+        "role": role, "host": host, "os": "Debian GNU/Linux 12 (bookworm)",
+        "kernel": "6.1.0-28-amd64", "cpu": "AMD EPYC 7B13", "pinned_cpus": [2], "device": device,
+        "clock": {"source": "tsc", "invariant": True, "hz": 2449999872.0, "drift_ppm": 0.21,
+                  "resolution_ns": 0.408, "overhead_ns": 9.8},
+        "jitter_floor": None,
+    }
+
+
+def plan(command, sizes, **changed):
+    result = {
+        "command": command, "sizes_bytes": sizes, "iterations": None, "duration_ns": 2000000000,
+        "warmup_iterations": None, "warmup_ns": 200000000, "qps": 1, "tx_depth": 1, "rx_depth": 512,
+        "post_list": 1, "signal_every": 0, "inline": "auto", "mtu_bytes": 0, "deadline_ns": 0,
+        "flow_label": 0, "hop_limit": 64, "interval_ns": 100000000, "pkey_index": 0, "rd_atomic": 0,
+        "repeat": 1, "retry_count": 6, "rnr_retry": 6, "rnr_timer_code": 12, "service_level": 0,
+        "timeout_code": 14, "traffic_class": 0, "changes": [],
+    }
+    result.update(changed)
+    return result
+
+
+def document(command, **members):
+    result = {
+        "schema_version": 1, "tool": {"name": "verbscope", "version": "0.1.0", "build": "opt g++ 12"},
+        "command": command, "argv": ["verbscope", command, "node-b"],
+        "started_at": "2026-11-29T12:00:00Z", "wall_s": 2.314, "verdict": "pass", "exit_code": 0,
+        "loopback": False, "path_mtu_bytes": 4096, "plan": {"changes": []},
+        "local": side("requester", "node-a", False), "remote": side("responder", "node-b", False),
+        "results": [], "checks": [], "gates": [], "notices": [], "error": None,
+    }
+    result.update(members)
+    return result
+
+
+def result(op, size, metrics, **members):
+    metrics.setdefault("counters", {})
+    value = {"point": {"op": op, "size_bytes": size, "qps": 1, "wait": "busy"}, "side": "requester",
+             "run": 0, "complete": True, "metrics": metrics, "intervals": []}
+    value.update(members)
+    return value
+
+
+def cpu(seconds, share, messages, **members):
+    value = {"cpu_s": seconds, "utilization": share, "us_per_message": seconds * 1e6 / messages,
+             "voluntary_switches": 0, "involuntary_switches": 14, "events": 0, "empty_wakeups": 0,
+             "lost_wakeups": 0, "completions_per_event": None}
+    value.update(members)
+    return value
+
+
+def send_lat(rng):
+    samples = times(rng, 20000, 1020)
+    rows = []
+    for i in range(20):
+        part = sorted(samples[i * 1000:(i + 1) * 1000])
+        rows.append({"from_s": round(i * 0.1, 3), "to_s": round(i * 0.1 + 0.1, 3), "messages": 1000,
+                     "p50_ns": part[499], "p99_ns": part[989], "max_ns": part[-1],
+                     "gbit_per_s": None})
+    metrics = {"latency": latency(samples), "warmup": latency(times(rng, 200, 1100)),
+               "load": {"offered_per_s": None, "achieved_per_s": 486381.0, "late_sends": None},
+               "cpu": cpu(1.998, 0.999, 20000),
+               "counters": {"out_of_sequence": 0, "rnr_nak_retry_err": 0}}
+    return document("send-lat", plan=plan("send-lat", [64]),
+                    results=[result("send", 64, metrics, intervals=rows)])
+
+
+def sweep(rng):
+    changes = [{"field": "rx_depth", "asked": "512", "used": "256",
+                "why": "the device takes at most 256 work requests per queue"}]
+    results = []
+    for size in (1, 64, 4096, 1048576):
+        samples = times(rng, 1500, 700 + size // 8)
+        results.append(result("write", size, {"latency": latency(samples, ended_by="payload_poll")}))
+    return document("write-lat", loopback=True, argv=["verbscope", "write-lat", "--loopback"],
+                    plan=plan("write-lat", [1, 64, 4096, 1048576], rx_depth=256, changes=changes),
+                    local=side("requester", "node-a", True), remote=side("responder", "node-a", True),
+                    results=results, notices=["no RDMA device here: the soft device was taken"])
+
+
+def write_bw():
+    sizes, results = [65536, 1048576], []
+    for size, messages in zip(sizes, (186000, 11700)):
+        metrics = {"bandwidth": {
+            "bytes": size * messages, "messages": messages, "seconds": 2.0,
+            "gbit_per_s": size * messages * 8 / 2.0 / 1e9, "msg_per_s": messages / 2.0},
+            "cpu": cpu(1.4, 0.7, messages)}
+        results.append(result("write", size, metrics))
+    return document("write-bw", plan=plan("write-bw", sizes, tx_depth=128), results=results)
+
+
+def few_samples(rng):
+    wait = {"op": "send", "size_bytes": 64, "qps": 1, "wait": "event"}
+    metrics = {"latency": latency(times(rng, 150, 6200, 0.1, 0.02)),
+               "cpu": cpu(0.012, 0.31, 150, voluntary_switches=150, events=150, empty_wakeups=3,
+                          lost_wakeups=1, completions_per_event=1.0)}
+    gates = [{"expression": "p99.9<10us", "status": "inconclusive", "observed": None, "bound": None,
+              "samples": 150, "effective_samples": 120, "samples_needed": 2995}]
+    return document("send-lat", verdict="inconclusive", exit_code=4, gates=gates,
+                    plan=plan("send-lat", [64], iterations=150),
+                    results=[result("send", 64, metrics, point=wait)])
+
+
+def broken_run(rng):
+    error = {"class": "run", "side": "local",
+             "message": "a SEND of 64 bytes failed after 3000 round trips",
+             "cause": "the peer stopped answering: its process ended, or the link went down",
+             "next_step": "look at the end of the output of verbscope serve on node-b",
+             "status": "RETRY_EXC_ERR", "errno": None}
+    metrics = {"latency": latency(times(rng, 3000, 1500))}
+    return document("send-lat", verdict="error", exit_code=5, error=error, wall_s=0.9,
+                    plan=plan("send-lat", [64]),
+                    results=[result("send", 64, metrics, complete=False)])
+
+
+def no_device():
+    error = {"class": "setup", "side": "local", "message": "there is no RDMA device on this host",
+             "cause": None, "next_step": "add --device soft to measure the software device",
+             "status": None, "errno": None}
+    local = side("requester", "node-a", True)
+    local.update(device=None, clock=None, pinned_cpus=[])
+    return document("read-lat", verdict="error", exit_code=2, error=error, local=local, remote=None,
+                    path_mtu_bytes=None, wall_s=0.01)
+
+
+def check():
+    def row(name, status, **members):
+        value = {"name": name, "status": status, "expected": None, "observed": None, "why": None,
+                 "source": None}
+        value.update(members)
+        return value
+    rows = [
+        row("flush", "pass", expected="WR_FLUSH_ERR in order", observed="WR_FLUSH_ERR in order"),
+        row("short-recv", "deviation", expected="LOC_LEN_ERR", observed="LOC_PROT_ERR",
+            why="rxe of kernel 6.1 copies before it compares lengths", source="IBTA vol. 1, 9.9.3"),
+        row("bad-wr", "fail", expected="ENOMEM at the third request", observed="0",
+            source="ibv_post_send(3)"),
+        row("moderation", "skip", why="the device has no completion moderation"),
+    ]
+    return document("check", verdict="fail", exit_code=3, checks=rows, plan=plan("check", [64]))
+
+
+def devices():
+    limits = {"max_qp_wr": 1048576, "max_sge": 32, "max_cqe": 32767, "max_qp": 1048560,
+              "max_cq": 1048576, "max_mr": 524287, "max_pd": 1048576, "max_srq": 917503,
+              "max_mr_bytes": 9223372036854775807, "max_rd_atomic_initiator": 128,
+              "max_rd_atomic_responder": 128, "comp_vectors": 2, "atomics": True}
+    port = {"number": 1, "state": "ACTIVE", "link_layer": "Ethernet", "active_mtu_bytes": 1024,
+            "max_mtu_bytes": 4096, "max_message_bytes": 8388608, "gbit_per_s": 2.5, "lid": 0,
+            "sm_lid": 0, "gids": [
+                {"index": 0, "value": "fe80:0000:0000:0000:0000:00ff:fe00:0001", "type": "RoCE v2",
+                 "netdev": "v0"},
+                {"index": 1, "value": "0000:0000:0000:0000:0000:ffff:0a00:0001", "type": "RoCE v2",
+                 "netdev": "v0"}]}
+    infiniband = dict(port, number=2, state="DOWN", link_layer="InfiniBand", gids=[], lid=7, sm_lid=1)
+    good = {"name": "rxe0", "kind": "software", "provider": "rxe", "firmware": None,
+            "numa_node": None, "vendor_id": 0, "vendor_part_id": 0, "limits": limits,
+            "ports": [port, infiniband], "error": None}
+    error = {"class": "setup", "side": "local", "message": "open(/dev/infiniband/uverbs1) failed: "
+             "Permission denied", "cause": "the file belongs to root",
+             "next_step": "run as root or change the file's group", "status": None, "errno": 13}
+    bad = {"name": "mlx5_1", "kind": None, "provider": None, "firmware": None, "numa_node": None,
+           "vendor_id": None, "vendor_part_id": None, "limits": None, "ports": [], "error": error}
+    local = side("local", "node-a", True)
+    local.update(device=None, clock=None, pinned_cpus=[])
+    return document("devices", argv=["verbscope", "devices"], local=local, remote=None,
+                    path_mtu_bytes=None, devices=[good, bad], wall_s=0.004)
+
+
+def broken(rng):
+    """Name and text of documents with one fault each; see validate_test.py for what names it."""
+    good = document("send-lat", plan=plan("send-lat", [64]), results=[
+        result("send", 64, {"latency": latency(times(rng, 120, 1000, 0.01, 0.01))})])
+    text = json.dumps(good, indent=1)
+
+    def changed(change):
+        value = copy.deepcopy(good)
+        change(value)
+        return json.dumps(value, indent=1)
+
+    def lat(value):
+        return value["results"][0]["metrics"]["latency"]
+
+    other = hdr_v2({500: 120})
+    return {
+        "empty": "",
+        "truncated": text[:-2],
+        "two-documents": text + "\n" + text,
+        "text-before": "measuring ...\n" + text,
+        "nan": text.replace('"wall_s": 2.314', '"wall_s": NaN'),
+        "infinite": text.replace('"wall_s": 2.314', '"wall_s": 1e999'),
+        "repeated-key": text.replace('"wall_s": 2.314', '"wall_s": 2.314, "wall_s": 1'),
+        "missing-key": changed(lambda v: v.pop("gates")),
+        "wrong-exit-code": changed(lambda v: v.update(exit_code=2)),
+        "error-without-error": changed(lambda v: v.update(verdict="error", exit_code=5)),
+        "bucket-sum": changed(lambda v: lat(v).update(samples=121)),
+        "percentile-above-max": changed(
+            lambda v: lat(v)["percentiles_ns"].update({"99": lat(v)["max_ns"] + 1})),
+        "hdr-differs": changed(lambda v: lat(v)["histogram"].update(hdr_v2=other)),
+        "size-lost": changed(lambda v: v["plan"].update(sizes_bytes=[64, 128])),
+    }
+
+
+def write(folder, name, text):
+    with open(os.path.join(folder, name + ".json"), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def main():
+    rng = random.Random(1)
+    folder = sys.argv[1]
+    good = {"send-lat": send_lat(rng), "sweep": sweep(rng), "write-bw": write_bw(),
+            "few-samples": few_samples(rng), "broken-run": broken_run(rng), "no-device": no_device(),
+            "check": check(), "devices": devices()}
+    for name, value in good.items():
+        write(folder, name, json.dumps(value, indent=1) + "\n")
+    for name, text in broken(rng).items():
+        write(os.path.join(folder, "broken"), name, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+#!/usr/bin/python3
+"""Peak memory does not depend on the length of a run. Budget: 60 s."""
+
+import os
+
+from harness import *
+
+LIMIT = 1 << 20
+
+
+def peak(*length):
+    """Peak resident set of a client run of this length, in bytes."""
+    with server("--once") as (_, port):
+        with Process("send-lat", ADDRESS, "--port", port, "--warmup", 100, *length) as client:
+            _, status, usage = os.wait4(client.pid, 0)
+            expect(status == 0, f"status {status}: {client.err()}")
+            return usage.ru_maxrss * 1024
+
+
+with case("TenThousandAndAMillionIterations"):
+    # 10^6 round trips take half a minute on an emulated CPU: this case is most of the budget.
+    small, large = peak("-n", 10_000), peak("-n", 1_000_000, "--deadline", "120s")
+    print(f"# peak {small / 1024:.0f} KiB at 10^4, {large / 1024:.0f} KiB at 10^6", flush=True)
+    expect(large - small <= LIMIT, f"{small} and {large} bytes")
+
+with case("OneAndTenSeconds"):
+    short, long = peak("-D", "1s"), peak("-D", "10s")
+    print(f"# peak {short / 1024:.0f} KiB at 1 s, {long / 1024:.0f} KiB at 10 s", flush=True)
+    expect(long - short <= LIMIT, f"{short} and {long} bytes")
+
+finish()
