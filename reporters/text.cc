@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "reporters/text_canvas.h"
 #include "reporters/text_parts.h"
@@ -12,12 +14,23 @@
 namespace verbscope {
 namespace {
 
+// One measurement is shown in full. What the responder saw of the same messages follows as a line;
+// several measurements become tables.
 void DrawResults(const Record& record, Canvas& canvas) {
-  const auto measuring = std::count_if(record.results.begin(), record.results.end(), Measures);
-  if (measuring > 1 && !canvas.options().verbose) return DrawTable(record.results, canvas);
+  const bool verbose = canvas.options().verbose;
+  std::vector<Result> tabled;
   for (const Result& result : record.results) {
-    if (measuring == 0 || IsWorthABlock(result, canvas)) DrawResult(result, canvas);
+    if (Measures(result) && result.side == "responder") tabled.push_back(result);
   }
+  const auto measuring = std::count_if(record.results.begin(), record.results.end(), Measures);
+  const auto others = measuring - static_cast<std::ptrdiff_t>(tabled.size());
+  if (others > 1 && !verbose) return DrawTable(record.results, canvas);
+  if (verbose || others == 0) tabled.clear();
+  for (const Result& result : record.results) {
+    const bool later = Measures(result) && result.side == "responder" && !tabled.empty();
+    if (!later && (measuring == 0 || IsWorthABlock(result, canvas))) DrawResult(result, canvas);
+  }
+  if (!tabled.empty()) DrawTable(tabled, canvas);
 }
 
 std::string_view Mark(const std::string& status) {

@@ -132,8 +132,9 @@ TEST(RenderTextTest, ATableSaysWhatTheWaitingCostInAll) {
   record.results.push_back(record.results[0]);
   record.results[1].point.size_bytes = 128;
   record.results[1].metrics.cpu->utilization = 0.5;
-  EXPECT_THAT(RenderText(record), HasSubstr("300 events, 6 empty wake-ups, 2 lost wake-ups in all; "
-                                            "31.0 to 50.0 % of one CPU"));
+  EXPECT_THAT(RenderText(record, {true, false, 120, false}),
+              HasSubstr("300 events, 6 empty wake-ups, 2 lost wake-ups in all; "
+                        "31.0 to 50.0 % of one CPU"));
   EXPECT_THAT(RenderText(Load("sweep")), Not(HasSubstr("wake-up")));
 }
 

@@ -71,11 +71,14 @@ TEST(EndpointTest, InlineWhenItFitsUnlessTurnedOff) {
 class EndpointLimitTest : public testing::Test {
  protected:
   Expected<std::unique_ptr<Endpoint>> Create(const Plan& plan, uint64_t size = 64) {
-    return Endpoint::Create(device_, plan, EndpointPair::Options(device_, size));
+    EndpointOptions options = options_;  // made before any fault is armed
+    options.size_bytes = size;
+    return Endpoint::Create(device_, plan, options);
   }
 
   std::shared_ptr<FakeFabric> fabric_ = std::make_shared<FakeFabric>();
   FakeDevice device_{fabric_, DefaultFakeDevice()};
+  EndpointOptions options_ = EndpointPair::Options(device_, 64);
 };
 
 TEST_F(EndpointLimitTest, InlineAboveTheLimitNamesTheLimit) {
@@ -108,8 +111,8 @@ TEST_F(EndpointLimitTest, EveryFailingControlCallLeavesNothingBehind) {
     device_.FailControlCall({.nth = nth, .errno_value = ENOMEM, .call = {}});
     const auto endpoint = Create(plan);
     device_.FailControlCall({});
-    EXPECT_FALSE(endpoint) << "call " << nth;
-    if (!endpoint) EXPECT_EQ(endpoint.error().errno_value, ENOMEM);
+    ASSERT_FALSE(endpoint) << "call " << nth;
+    EXPECT_EQ(endpoint.error().errno_value, ENOMEM);
     EXPECT_EQ(fabric_->live().total(), 1) << "call " << nth;  // the device
   }
 }

@@ -12,7 +12,7 @@
 namespace verbscope {
 namespace {
 
-struct Run {
+struct Exchanged {
   PingPongOutcome requester;
   PingPongOutcome responder;
   uint64_t requester_samples = 0;
@@ -23,12 +23,12 @@ struct Run {
 // done, as a session does.
 class PingPongTest : public testing::Test {
  protected:
-  Run Exchange(EndpointPair& pair, PingPongLength length, WaitMode wait) {
+  Exchanged Exchange(EndpointPair& pair, PingPongLength length, WaitMode wait) {
     IntervalRecorder recorder_a(clock_.scale(0.5), clock_.scale(), clock_.scale().Ticks(1'000'000));
     IntervalRecorder recorder_b(clock_.scale(0.5), clock_.scale(), clock_.scale().Ticks(1'000'000));
     StopSignal stop_a;
     StopSignal stop_b;
-    Run run;
+    Exchanged run;
     std::atomic<bool> over = false;
     std::thread responder([&] {
       run.responder = RunPingPong(PingPongRole::kResponder, pair.b->PingPong(stop_b, recorder_b), {},
@@ -65,7 +65,7 @@ TEST_P(PingPongWaitTest, BothSidesCountTheSameSamplesOverSeveralPhases) {
   const WaitMode wait = Must(ParseWaitMode(GetParam()));
   EndpointPair pair({}, 64, wait);
   for (const uint64_t messages : {1u, 2u, 31u, 32u, 33u, 500u}) {
-    const Run run = Exchange(pair, {.messages = messages}, wait);
+    const Exchanged run = Exchange(pair, {.messages = messages}, wait);
     EXPECT_EQ(run.requester.end, LoopEnd::kComplete);
     EXPECT_EQ(run.responder.end, LoopEnd::kStopped);
     EXPECT_EQ(run.requester.samples, messages);
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(AllWaits, PingPongWaitTest,
 TEST_F(PingPongTest, SendCompletionsMakeNoEvents) {
   const WaitMode wait = {.kind = WaitKind::kEvent};
   EndpointPair pair({}, 8, wait);
-  const Run run = Exchange(pair, {.messages = 200}, wait);
+  const Exchanged run = Exchange(pair, {.messages = 200}, wait);
   EXPECT_LE(run.requester.wait.events, run.requester.received);
   EXPECT_EQ(pair.a->send_cq()->channel, nullptr);
 }
@@ -104,7 +104,7 @@ TEST_F(PingPongTest, AnySignalPeriodAndDepthKeepsTheQueuesInBounds) {
       plan.signal_every = signal_every;
       plan.rx_depth = rx_depth;
       EndpointPair pair(plan, 16);
-      const Run run = Exchange(pair, {.messages = 300}, {});
+      const Exchanged run = Exchange(pair, {.messages = 300}, {});
       ASSERT_EQ(run.requester.end, LoopEnd::kComplete) << signal_every << " " << rx_depth;
       EXPECT_EQ(run.responder.samples, 300u);
       EXPECT_FALSE(pair.fabric->Look(pair.a->send_cq()).overflowed);
@@ -118,7 +118,7 @@ TEST_F(PingPongTest, AnySignalPeriodAndDepthKeepsTheQueuesInBounds) {
 TEST_F(PingPongTest, DurationEndsTheRequester) {
   EndpointPair pair;
   const uint64_t ticks = clock_.scale().Ticks(5'000'000);
-  const Run run = Exchange(pair, {.ticks = ticks}, {});
+  const Exchanged run = Exchange(pair, {.ticks = ticks}, {});
   EXPECT_EQ(run.requester.end, LoopEnd::kComplete);
   EXPECT_GE(run.requester.last_ticks - run.requester.first_ticks, ticks);
   EXPECT_EQ(run.requester.samples, run.responder.samples);
@@ -127,7 +127,7 @@ TEST_F(PingPongTest, DurationEndsTheRequester) {
 TEST_F(PingPongTest, AFailedSendIsLatchedByItsFlushedReceive) {
   EndpointPair pair;
   pair.fabric->FailNextSend(pair.a->qp(), IBV_WC_RETRY_EXC_ERR);
-  const Run run = Exchange(pair, {.messages = 10}, {});
+  const Exchanged run = Exchange(pair, {.messages = 10}, {});
   EXPECT_EQ(run.requester.end, LoopEnd::kRecvFailed);
   EXPECT_EQ(run.requester.failure.status, IBV_WC_WR_FLUSH_ERR);
   // The cause waits in the send queue.

@@ -46,7 +46,7 @@ class SessionTest : public testing::Test {
     return {.provider = provider, .interrupt = interrupt, .notice = [](const std::string&) {}};
   }
 
-  Outcome Run(const Plan& plan, LocalSettings requester = {}, LocalSettings responder = {}) {
+  Outcome RunBoth(const Plan& plan, LocalSettings requester = {}, LocalSettings responder = {}) {
     auto [client, server] = Connect();
     Outcome outcome;
     std::thread thread([&, connection = std::move(server)]() mutable {
@@ -89,7 +89,7 @@ TEST_F(SessionTest, BothSidesGetBothRecordsAndAgree) {
   Plan plan = SmallPlan();
   plan.sizes_bytes = {0, 1, 64, 5000};
   plan.repeat = 2;
-  const Outcome outcome = Run(plan);
+  const Outcome outcome = RunBoth(plan);
   for (const Record* record : {&outcome.requester, &outcome.responder}) {
     ASSERT_FALSE(record->error) << record->error->ToText();
     EXPECT_EQ(record->verdict, "pass");
@@ -107,7 +107,7 @@ TEST_F(SessionTest, BothSidesGetBothRecordsAndAgree) {
 }
 
 TEST_F(SessionTest, WarmupIsKeptApart) {
-  const Outcome outcome = Run(SmallPlan());
+  const Outcome outcome = RunBoth(SmallPlan());
   const Metrics& metrics = outcome.requester.results.at(0).metrics;
   ASSERT_TRUE(metrics.warmup);
   EXPECT_EQ(metrics.warmup->samples, 20u);
@@ -115,14 +115,14 @@ TEST_F(SessionTest, WarmupIsKeptApart) {
   Plan none = SmallPlan();
   none.warmup_iterations = 0;
   none.warmup_ns = 0;
-  EXPECT_FALSE(Run(none).requester.results.at(0).metrics.warmup);
+  EXPECT_FALSE(RunBoth(none).requester.results.at(0).metrics.warmup);
 }
 
 TEST_F(SessionTest, DurationModeGivesTheSameRecordAsIterations) {
   Plan plan = SmallPlan();
   plan.iterations.reset();
   plan.duration_ns = 20'000'000;
-  const Outcome outcome = Run(plan);
+  const Outcome outcome = RunBoth(plan);
   EXPECT_EQ(outcome.requester.verdict, "pass");
   EXPECT_GT(Samples(outcome.requester, "requester"), 0u);
   EXPECT_EQ(Samples(outcome.requester, "requester"), Samples(outcome.responder, "responder"));
@@ -133,7 +133,7 @@ TEST_F(SessionTest, EachSideWaitsItsOwnWay) {
   event.wait = {.kind = WaitKind::kEvent};
   LocalSettings solicited;
   solicited.wait = {.kind = WaitKind::kSolicited};
-  const Outcome outcome = Run(SmallPlan(), event, solicited);
+  const Outcome outcome = RunBoth(SmallPlan(), event, solicited);
   ASSERT_EQ(outcome.requester.verdict, "pass");
   const Result& own = outcome.requester.results.at(0);
   const Result& peer = outcome.requester.results.at(1);
@@ -146,9 +146,9 @@ TEST_F(SessionTest, EachSideWaitsItsOwnWay) {
 
 TEST_F(SessionTest, PeerSettingsReachTheServer) {
   peer_settings_.wait = WaitMode{.kind = WaitKind::kBusyPause};
-  EXPECT_EQ(Run(SmallPlan()).requester.results.at(1).point.wait, "busy:pause");
+  EXPECT_EQ(RunBoth(SmallPlan()).requester.results.at(1).point.wait, "busy:pause");
   peer_settings_.device = "no-such-device";
-  const Outcome outcome = Run(SmallPlan());
+  const Outcome outcome = RunBoth(SmallPlan());
   EXPECT_EQ(outcome.requester.exit_code, 2);
   EXPECT_EQ(outcome.requester.error->side, Side::kPeer);
   EXPECT_EQ(outcome.responder.exit_code, 2);
@@ -158,7 +158,7 @@ TEST_F(SessionTest, AServerRefusesAPlanAboveItsLimits) {
   limits_.max_memory_bytes = 4096;
   Plan plan = SmallPlan();
   plan.sizes_bytes = {1 << 20};
-  const Outcome outcome = Run(plan);
+  const Outcome outcome = RunBoth(plan);
   EXPECT_EQ(outcome.requester.exit_code, 2);
   EXPECT_EQ(outcome.responder.exit_code, 2);
   EXPECT_EQ(outcome.requester.error->side, Side::kPeer);
@@ -175,7 +175,7 @@ TEST_F(SessionTest, InterruptEndsBothSidesWithTheirOwnCodesAndAPartialRecord) {
     while (fabric_->live().qps < 2) std::this_thread::yield();
     requester_interrupt_.Raise();
   });
-  const Outcome outcome = Run(plan);
+  const Outcome outcome = RunBoth(plan);
   user.join();
   EXPECT_EQ(outcome.requester.exit_code, 130);
   EXPECT_EQ(outcome.responder.exit_code, 5);
@@ -186,11 +186,11 @@ TEST_F(SessionTest, InterruptEndsBothSidesWithTheirOwnCodesAndAPartialRecord) {
 TEST_F(SessionTest, TheDeadlineOfTheCommandIsCode6) {
   Plan plan = SmallPlan();
   plan.iterations = kMaxIterations;
-  plan.deadline_ns = 100'000'000;
-  const Outcome outcome = Run(plan);
-  EXPECT_EQ(outcome.requester.exit_code, 6);
-  ASSERT_FALSE(outcome.requester.results.empty());
-  EXPECT_FALSE(outcome.requester.results.front().complete);
+  plan.deadline_ns = 300'000'000;
+  const Outcome outcome = RunBoth(plan);
+  EXPECT_EQ(outcome.requester.exit_code, 6) << outcome.requester.error->ToText();
+  // On a slow machine it may pass before the measured phase; what there is must say so.
+  for (const Result& result : outcome.requester.results) EXPECT_FALSE(result.complete);
 }
 
 // One fault, two views: the first real error of both sides, and never a flush.

@@ -31,7 +31,7 @@ double Seconds(std::chrono::milliseconds time) {
 
 // Reads and forgets. True at the end of file or on an error.
 bool DrainToEnd(int fd) {
-  std::array<char, 16 * 1024> buffer;
+  std::array<char, 16384> buffer;
   const ssize_t got = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
 }

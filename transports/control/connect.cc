@@ -55,7 +55,7 @@ class Connector {
  public:
   Connector(const ConnectOptions& options, std::vector<SocketAddress> addresses,
             std::optional<SocketAddress> source)
-      : options_(options), source_(std::move(source)) {
+      : options_(options), source_(source) {
     const Clock::time_point now = Clock::now();
     for (size_t i = 0; i < addresses.size(); ++i) {
       Attempt attempt;
@@ -229,7 +229,7 @@ Expected<FileDescriptor> Connect(const ConnectOptions& options) {
   auto addresses =
       Resolve(options.host, options.port, options.deadline, options.interrupt_fd, options.resolve);
   if (!addresses) return Fail(addresses.error());
-  return Connector(options, std::move(*addresses), std::move(source)).Run();
+  return Connector(options, std::move(*addresses), source).Run();
 }
 
 }  // namespace verbscope

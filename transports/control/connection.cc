@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kReadBytes = 65536;
 
 double SecondsSince(Deadline::Clock::time_point start) {
   return std::chrono::duration<double>(Deadline::Clock::now() - start).count();

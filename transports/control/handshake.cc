@@ -199,7 +199,7 @@ Expected<PeerHello> ReadClientHello(const json& frame, const LocalHello& local) 
 
 Status SendServerHello(Connection& connection, const LocalHello& local, const PeerHello& client,
                        Deadline deadline) {
-  const Status sent = connection.Send(MakeHello(local, client.protocol), deadline);
+  Status sent = connection.Send(MakeHello(local, client.protocol), deadline);
   if (sent) connection.MarkIdentified();
   return sent;
 }

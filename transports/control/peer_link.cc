@@ -217,7 +217,7 @@ Status PeerLink::Goodbye(Deadline deadline) {
     if (loss_) return Fail(*loss_);
     goodbye_sent_ = true;
   }
-  const Status sent = SendWithTurn({{"type", "goodbye"}}, deadline);
+  Status sent = SendWithTurn({{"type", "goodbye"}}, deadline);
   std::unique_lock lock(mutex_);
   // Who closed before our goodbye arrived has ended all the same: the wait below sees it.
   if (!sent && sent.error().errno_value == ETIMEDOUT) return sent;
