@@ -1,5 +1,6 @@
 // verbscope: measures and diagnoses RDMA. This file only finds the command and turns what the option
 // parser says into the exit codes and the document of every other failure.
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <vector>
@@ -41,6 +42,18 @@ int UsageFailure(const CLI::App& app, const CLI::ParseError& problem,
   return output.Fail(std::move(error));
 }
 
+int UnknownCommand(const std::vector<Command>& commands, const std::vector<std::string>& argv) {
+  Record record;
+  Output output(OutputOf(argv), "", argv, record);
+  Error error;
+  error.error_class = ErrorClass::kUsage;
+  error.message = "there is no command " + argv[1];
+  error.cause = "the commands are:";
+  for (const Command& command : commands) error.cause += " " + command.app->get_name();
+  error.next_step = "verbscope --help";
+  return output.Fail(std::move(error));
+}
+
 int Main(const std::vector<std::string>& argv) {
   CLI::App app("Measures and diagnoses RDMA: latency, completion modes, verbs semantics.",
                "verbscope");
@@ -50,6 +63,11 @@ int Main(const std::vector<std::string>& argv) {
   IbverbsProvider provider;
   const std::vector<Command> commands = {AddSendLat(app, provider), AddServe(app, provider),
                                          AddDevices(app, provider)};
+  const bool known = argv.size() < 2 || argv[1].starts_with("-") ||
+                     std::any_of(commands.begin(), commands.end(), [&](const Command& command) {
+                       return command.app->get_name() == argv[1];
+                     });
+  if (!known) return UnknownCommand(commands, argv);
   std::vector<std::string> reversed(argv.rbegin(), argv.rend() - 1);
   try {
     app.parse(reversed);

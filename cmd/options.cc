@@ -258,7 +258,11 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
                                   command),
                       "leave them out"));
   }
-  if (Status status = Validate(plan); !status) return Fail(std::move(status.error()));
+  if (Status status = Validate(plan); !status) {
+    Error error = std::move(status.error());
+    if (error.next_step.empty()) error.next_step = fmt::format("verbscope {} --help", command);
+    return Fail(std::move(error));
+  }
   return plan;
 }
 

@@ -24,7 +24,7 @@ Expected<BandwidthMetrics> BandwidthFromJson(const json& object) {
   GetNumber(fields, "seconds", bandwidth.seconds);
   fields.Get("gbit_per_s", bandwidth.gbit_per_s);
   fields.Get("msg_per_s", bandwidth.msg_per_s);
-  return Finish(fields, std::move(bandwidth));
+  return Finish(fields, bandwidth);
 }
 
 OrderedJson LoadJson(const LoadMetrics& load) {
@@ -41,7 +41,7 @@ Expected<LoadMetrics> LoadFromJson(const json& object) {
   fields.Get("offered_per_s", load.offered_per_s);
   fields.Get("achieved_per_s", load.achieved_per_s);
   fields.Get("late_sends", load.late_sends);
-  return Finish(fields, std::move(load));
+  return Finish(fields, load);
 }
 
 OrderedJson CpuJson(const CpuMetrics& cpu) {
@@ -70,7 +70,7 @@ Expected<CpuMetrics> CpuFromJson(const json& object) {
   fields.Get("empty_wakeups", cpu.empty_wakeups);
   fields.Get("lost_wakeups", cpu.lost_wakeups);
   fields.Get("completions_per_event", cpu.completions_per_event);
-  return Finish(fields, std::move(cpu));
+  return Finish(fields, cpu);
 }
 
 void GetCounters(JsonFields& fields, std::map<std::string, int64_t>& counters) {

@@ -58,7 +58,7 @@ Expected<IntervalRow> IntervalFromJson(const json& object) {
   fields.Get("p99_ns", row.p99_ns);
   fields.Get("max_ns", row.max_ns);
   fields.Get("gbit_per_s", row.gbit_per_s);
-  return Finish(fields, std::move(row));
+  return Finish(fields, row);
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ def expect(condition, why):
 def case(name):
     """Runs a block as one case; a failing case does not end the suite."""
     global _failed, _passed
+    start = time.monotonic()
     try:
         yield
     except Exception as problem:  # noqa: BLE001: whatever went wrong is the case's "why"
@@ -52,7 +53,7 @@ def case(name):
         print(f"FAIL {name}: {type(problem).__name__ if not text else text}"[:1500], flush=True)
     else:
         _passed += 1
-        print(f"ok {name}", flush=True)
+        print(f"ok {name} ({time.monotonic() - start:.1f} s)", flush=True)
 
 
 def finish():

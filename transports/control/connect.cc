@@ -201,6 +201,8 @@ class Connector {
       error.next_step = "check the address and the route to it: ip route get ADDRESS";
     } else {
       error.errno_value = attempts_.front().errno_value;
+      error.cause = "this host's own network refuses to send there";
+      error.next_step = "look at the route and at local rules: ip route get ADDRESS";
     }
     return error;
   }
