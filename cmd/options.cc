@@ -224,9 +224,9 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
   plan.iterations = options.iterations;
   if (options.signal_every != "auto") {
     Expected<uint64_t> every = ParseSize(options.signal_every);
-    if (!every || *every == 0 || *every > 16384) {
-      return Fail(Usage(fmt::format("--signal-every {} is not auto or a number from 1 to 16384",
-                                    options.signal_every),
+    if (!every || *every == 0 || *every > kMaxSignalEvery) {
+      return Fail(Usage(fmt::format("--signal-every {} is not auto or a number from 1 to {}",
+                                    options.signal_every, kMaxSignalEvery),
                         "leave it out to signal as rarely as is safe"));
     }
     plan.signal_every = static_cast<uint32_t>(*every);
@@ -257,6 +257,12 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
                                   "--tx-depth and --post-list must be 1",
                                   command),
                       "leave them out"));
+  }
+  if (plan.rx_depth < 2) {
+    return Fail(Usage(fmt::format("{} needs two receives or more: with one, the next message may "
+                                  "arrive before it is posted again",
+                                  command),
+                      "leave --rx-depth out"));
   }
   if (Status status = Validate(plan); !status) {
     Error error = std::move(status.error());

@@ -94,7 +94,7 @@ Status CheckNumbers(const Plan& plan) {
       {"tx_depth", "-t", plan.tx_depth, 1, kMaxDepth},
       {"rx_depth", "-r", plan.rx_depth, 1, kMaxDepth},
       {"post_list", "-l", plan.post_list, 1, plan.tx_depth},
-      {"signal_every", "--signal-every", plan.signal_every, 0, plan.tx_depth},
+      {"signal_every", "--signal-every", plan.signal_every, 0, kMaxSignalEvery},
       {"timeout_code", "--timeout", plan.timeout_code, lowest_timeout, 31},
       {"retry_count", "--retry", plan.retry_count, 0, 7},
       {"rnr_timer_code", "--rnr-timer", plan.rnr_timer_code, 0, 31},
@@ -254,8 +254,8 @@ Expected<Plan> Bound(const Plan& asked, const ServerLimits& limits) {
   Lower(plan.tx_depth, limits.max_qp_wr, "tx_depth", why, plan.changes);
   Lower(plan.rx_depth, limits.max_qp_wr, "rx_depth", why, plan.changes);
   Lower(plan.post_list, plan.tx_depth, "post_list", "it cannot exceed tx_depth", plan.changes);
-  Lower(plan.signal_every, plan.tx_depth, "signal_every", "it cannot exceed tx_depth",
-        plan.changes);
+  Lower(plan.signal_every, std::max(1u, limits.max_qp_wr / 2), "signal_every",
+        why + ", and two periods must fit", plan.changes);
   AdjustTimes(plan, limits);
   if (const uint64_t bytes = EstimatedMemoryBytes(plan); bytes > limits.max_memory_bytes) {
     return Refused(fmt::format("it needs about {} bytes of memory", bytes),

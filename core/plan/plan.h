@@ -78,7 +78,9 @@ struct Plan {
   uint32_t tx_depth = 1;      // messages in flight per QP, 1 … kMaxDepth
   uint32_t rx_depth = 512;    // receives posted ahead per QP, 1 … kMaxDepth
   uint32_t post_list = 1;     // requests per call of post, 1 … tx_depth
-  uint32_t signal_every = 0;  // 1 … tx_depth, or the queue would fill; 0: chosen by the loop
+  // One signalled send in so many, 1 … kMaxSignalEvery; 0: chosen by the loop. The send queue is
+  // made large enough for two periods.
+  uint32_t signal_every = 0;
   InlineMode inline_mode;
   uint32_t mtu_bytes = 0;  // 256, 512 … 4096; 0: the smaller of both ports
 
@@ -111,6 +113,7 @@ inline constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 31;
 inline constexpr size_t kMaxSizes = 256;
 inline constexpr uint32_t kMaxQps = 16384;
 inline constexpr uint32_t kMaxDepth = 65536;
+inline constexpr uint32_t kMaxSignalEvery = 16384;
 inline constexpr uint32_t kMaxInlineBytes = 65536;
 inline constexpr uint32_t kMaxRepeat = 10'000;
 inline constexpr int64_t kMaxDurationNs = int64_t{30} * 24 * 3600 * 1'000'000'000;  // 30 days

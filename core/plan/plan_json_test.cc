@@ -31,7 +31,7 @@ Plan RandomPlan(std::mt19937_64& random) {
   plan.tx_depth = Pick(random, 1, kMaxDepth);
   plan.rx_depth = Pick(random, 1, kMaxDepth);
   plan.post_list = Pick(random, 1, plan.tx_depth);
-  plan.signal_every = Pick(random, 0, plan.tx_depth);
+  plan.signal_every = Pick(random, 0, kMaxSignalEvery);
   plan.inline_mode.kind = static_cast<InlineKind>(Pick(random, 0, 2));
   if (plan.inline_mode.kind == InlineKind::kBytes) plan.inline_mode.bytes = Pick(random, 1, 1024);
   plan.mtu_bytes = 256u << Pick(random, 0, 4);

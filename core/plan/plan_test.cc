@@ -79,8 +79,8 @@ TEST(ValidateTest, TimeoutZeroBelongsToRnrTestOnly) {
             "");
 }
 
-// A list or a signal period longer than the queue would never be signalled, and the run would hang.
-TEST(ValidateTest, PostListAndSignalPeriodStayWithinTheQueue) {
+// A list longer than what may be in flight could never be posted.
+TEST(ValidateTest, PostListStaysWithinTheMessagesInFlight) {
   const auto complaint = [](uint32_t depth, uint32_t list, uint32_t period) {
     return Complaint([=](Plan& p) {
       p.tx_depth = depth;
@@ -88,11 +88,11 @@ TEST(ValidateTest, PostListAndSignalPeriodStayWithinTheQueue) {
       p.signal_every = period;
     });
   };
-  EXPECT_EQ(complaint(16, 16, 16), "");
+  EXPECT_EQ(complaint(16, 16, kMaxSignalEvery), "");
   EXPECT_EQ(complaint(16, 1, 0), "");
   EXPECT_THAT(complaint(16, 17, 0), HasSubstr("post_list"));
   EXPECT_THAT(complaint(16, 0, 0), HasSubstr("post_list"));
-  EXPECT_THAT(complaint(16, 1, 17), HasSubstr("signal_every"));
+  EXPECT_THAT(complaint(16, 1, kMaxSignalEvery + 1), HasSubstr("signal_every"));
 }
 
 TEST(ValidateTest, LengthsAndTimes) {
@@ -226,7 +226,7 @@ TEST(BoundTest, DepthsAreLoweredToTheDeviceAndSaidSo) {
   EXPECT_EQ(bounded->tx_depth, 32u);
   EXPECT_EQ(bounded->rx_depth, 32u);
   EXPECT_EQ(bounded->post_list, 32u);
-  EXPECT_EQ(bounded->signal_every, 32u);
+  EXPECT_EQ(bounded->signal_every, 16u);
   ASSERT_THAT(bounded->changes, SizeIs(4));
   EXPECT_EQ(bounded->changes[0].field, "tx_depth");
   EXPECT_EQ(bounded->changes[0].asked, "128");
