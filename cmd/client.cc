@@ -28,12 +28,15 @@ Error UsageError(std::string message, std::string next_step) {
   return error;
 }
 
-// A host without any RDMA device cannot run anything: said before the peer is bothered.
-Status RequireDevice(DeviceProvider& provider, const LocalOptions& local) {
+// What is wrong on this host is said before the peer is bothered: no device at all, or a named one
+// that does not exist or cannot be used.
+Status RequireDevice(DeviceProvider& provider, const LocalSettings& settings) {
   Expected<std::vector<DeviceSummary>> devices = provider.List();
   if (!devices) return Fail(std::move(devices.error()));
-  if (!devices->empty() || !local.device.empty()) return {};
-  return Fail(NoDeviceError());
+  if (settings.device.empty()) return devices->empty() ? Fail(NoDeviceError()) : Status();
+  Expected<Choice> choice = ChooseDevice(*devices, settings, {});
+  if (!choice) return Fail(std::move(choice.error()));
+  return {};
 }
 
 LocalHello Hello() { return {.tool_version = kVersion}; }
@@ -146,7 +149,7 @@ Status RunClient(const ClientOptions& options, const Plan& plan, DeviceProvider&
     if (!asked) return Fail(NameOption(std::move(asked.error()), "--peer", peer.peer));
     requester.peer = std::move(*asked);
   }
-  if (Status status = RequireDevice(provider, options.local); !status) return status;
+  if (Status status = RequireDevice(provider, requester.settings); !status) return status;
   const SessionContext context{
       .provider = provider,
       .interrupt = ProcessInterrupt(),

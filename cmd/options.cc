@@ -258,6 +258,11 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
                                   command),
                       "leave them out"));
   }
+  if (plan.deadline_ns != 0 && plan.deadline_ns < PlannedNs(plan)) {
+    return Fail(Usage(fmt::format("--deadline {} is shorter than the plan itself, {}",
+                                  DurationText(plan.deadline_ns), DurationText(PlannedNs(plan))),
+                      "give a longer --deadline or a shorter --duration"));
+  }
   if (plan.rx_depth < 2) {
     return Fail(Usage(fmt::format("{} needs two receives or more: with one, the next message may "
                                   "arrive before it is posted again",

@@ -84,11 +84,11 @@ void Output::Say(const std::string& text) const {
   if (!options_.quiet) fmt::print(stderr, "verbscope: {}\n", text);
 }
 
-int Output::Fail(Error error) {
+int Output::Fail(Error error, bool text) {
   record_.verdict = "error";
   record_.exit_code = ExitCode(error.error_class);
   record_.error = std::move(error);
-  return Finish();
+  return Finish(text);
 }
 
 int Output::Finish(bool text) {
@@ -98,16 +98,21 @@ int Output::Finish(bool text) {
   if (!options_.json_file.empty()) {
     document = RenderJson(record_);
     if (Status status = WriteJsonFile(document); !status) {
-      fmt::print(stderr, "verbscope: error: {}\n", status.error().ToText());
       // A result that could not be kept is no success; a worse code stands.
-      if (record_.exit_code == 0) {
+      if (record_.exit_code != 0) {
+        fmt::print(stderr, "verbscope: error: {}\n", status.error().ToText());
+      } else {
         record_.exit_code = ExitCode(status.error().error_class);
         record_.verdict = "error";
         record_.error = status.error();
       }
     }
   }
-  if (record_.error) fmt::print(stderr, "verbscope: error: {}\n", record_.error->ToText());
+  if (record_.error) {
+    fmt::print(stderr, "verbscope: error: {}{}\n",
+               record_.error->side == Side::kPeer ? "the peer reports: " : "",
+               record_.error->ToText());
+  }
   // A failure without results leaves standard output empty: its one sentence is on standard error.
   std::string out;
   if (options_.json) {

@@ -32,7 +32,7 @@ class Output {
   int Finish(bool text = true);
 
   // Sets error, verdict and exit code of the record, then Finish.
-  int Fail(Error error);
+  int Fail(Error error, bool text = true);
 
  private:
   Status WriteJsonFile(const std::string& document) const;

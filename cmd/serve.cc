@@ -63,7 +63,7 @@ Expected<Serving> Prepare(const ServeOptions& options) {
 // "2026-01-02T03:04:05Z 10.0.0.2:50312 send-lat 64 B: pass, 100000 samples, p50 6.10 us"
 std::string RunLine(const Record& record, const std::string& client) {
   std::string line = fmt::format("{} {} {}", Rfc3339UtcNow(), client,
-                                 record.command.empty() ? "-" : record.command);
+                                 record.plan ? record.plan->command : "no plan");
   uint64_t samples = 0;
   std::string median;
   for (const Result& result : record.results) {
@@ -81,7 +81,10 @@ std::string RunLine(const Record& record, const std::string& client) {
                 : fmt::format(" {} sizes", record.plan->sizes_bytes.size());
   }
   line += fmt::format(": {}, {} samples{}", record.verdict, samples, median);
-  if (record.error) line += fmt::format(", {}", record.error->ToText());
+  if (record.error) {
+    line += fmt::format(", {}{}", record.error->side == Side::kPeer ? "the client reports: " : "",
+                        record.error->ToText());
+  }
   return line;
 }
 
@@ -215,7 +218,7 @@ int RunServe(const ServeOptions& options, const OutputOptions& output_options,
     const bool asked_to_end = status.error().error_class == ErrorClass::kInterrupted;
     // SIGINT and SIGTERM are how an idle server ends; they are a failure only for a run.
     if (asked_to_end && idle && !options.once) return 0;
-    return output.Fail(std::move(status.error()));
+    return output.Fail(std::move(status.error()), /*text=*/false);
   }
   record.command = "serve";
   return output.Finish(/*text=*/false);

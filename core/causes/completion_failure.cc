@@ -94,7 +94,7 @@ std::vector<Finding> SilentAfterSuccess(const CompletionFailure& failure) {
                    failure.completions_before),
        "read the report of the other side"},
       {"packets are lost on the way: congestion, a full switch buffer, or a filter",
-       "verbscope doctor HOST; compare the loss counters of both sides before and after"}};
+       "compare the loss counters of both sides before and after: rdma statistic"}};
   if (failure.size_bytes.value_or(0) > kSmallestMtu) {
     findings.push_back(
         {failure.path_mtu_bytes > 0

@@ -56,6 +56,11 @@ std::vector<int> ThreadCpus() {
   return Get(mask) ? CpusOf(mask) : std::vector<int>();
 }
 
+AffinityScope::~AffinityScope() {
+  // It ran there before, so this fails only if the CPUs went away meanwhile; then any will do.
+  (void)PinThread(cpus_).has_value();
+}
+
 int UsableCpuCount() { return std::max(1, static_cast<int>(ThreadCpus().size())); }
 
 Status PinThread(const std::vector<int>& cpus) {

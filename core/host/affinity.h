@@ -24,6 +24,19 @@ int UsableCpuCount();
 // it was. (sched_setaffinity alone would drop the forbidden ones without a word.)
 Status PinThread(const std::vector<int>& cpus);
 
+// Remembers where the calling thread may run and restores it at the end of the scope, so that what
+// one client asks for does not stay with the server.
+class AffinityScope {
+ public:
+  AffinityScope() : cpus_(ThreadCpus()) {}
+  ~AffinityScope();
+  AffinityScope(const AffinityScope&) = delete;
+  AffinityScope& operator=(const AffinityScope&) = delete;
+
+ private:
+  std::vector<int> cpus_;
+};
+
 // "0-3,8": ranges of an ascending list, as --cpu takes it; "none" for an empty one.
 std::string CpuListText(const std::vector<int>& cpus);
 

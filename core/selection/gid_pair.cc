@@ -58,7 +58,7 @@ Expected<Entries> Candidates(const PortInfo& port, std::optional<int> forced,
         "its netdev has no address, or it is in another network namespace, as in a container "
         "that was given the device but not the netdev",
         "give the netdev an address, or move it into this namespace (ip link set NETDEV netns …); "
-        "verbscope doctor shows which netdev owns which GID"));
+        "verbscope devices shows which netdev owns which GID"));
   }
   if (!forced) return entries;
   std::string known;

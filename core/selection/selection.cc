@@ -112,7 +112,7 @@ Expected<Choice> ChooseNamed(const DeviceSummary& device, const LocalSettings& s
                              const ControlPath& path) {
   if (!device.info) {
     Error error = SetupError(fmt::format("device {} cannot be used", device.name),
-                             "no reason given", "verbscope doctor");
+                             "no reason given", "verbscope devices");
     if (device.error) {
       error.cause = device.error->message;
       if (!device.error->cause.empty()) error.cause += ": " + device.error->cause;
@@ -183,7 +183,7 @@ Error NoMatchError(const std::vector<DeviceSummary>& devices, const LocalSetting
         fmt::format("{}choose one with --device, such as --device {} --ib-port {}",
                     next_step.empty() ? "" : "; or ", active->first->name, active->second->number);
   }
-  if (next_step.empty()) next_step = "bring a port up; verbscope doctor says what is wrong";
+  if (next_step.empty()) next_step = "bring a port up; verbscope devices shows the state of each";
   return SetupError(std::move(message), std::move(cause), std::move(next_step));
 }
 

@@ -161,7 +161,6 @@ Point PointRun::MakePoint() const {
   point.op = "send";
   point.size_bytes = size_bytes_;
   point.qps = plan_.qps;
-  point.cqs = 1;
   point.wait = wait.kind == WaitKind::kHybrid ? "hybrid" : ToText(wait);
   if (wait.kind == WaitKind::kHybrid) point.spin_ns = wait.spin_ns;
   point.tx_depth = plan_.tx_depth;

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "core/host/affinity.h"
 #include "core/record/record_json.h"
 #include "core/selection/gid_pair.h"
 #include "core/selection/path_mtu.h"
@@ -29,6 +30,21 @@ Expected<PlanOkMessage> AgreeOnPlan(PeerLink& link, const RequesterOptions& opti
   Expected<PlanOkMessage> agreed = PlanOkMessageFromJson(*frame);
   if (agreed) record.plan = agreed->plan;
   return agreed;
+}
+
+// Two pollers and a software device's own work need three CPUs; with fewer they take turns, and the
+// scheduler's turns show up as latency.
+void NoteCrowdedCpus(const SideState& side, const Record& record, const SessionContext& context) {
+  const bool software = side.device->info().kind == DeviceKind::kSoftware;
+  const int pollers = (side.settings.wait.uses_events() ? 0 : 1) + (side.peer_wait.uses_events() ? 0 : 1);
+  const int needed = pollers + (software ? 1 : 0);
+  const int usable = UsableCpuCount();
+  if (!record.loopback || pollers == 0 || usable >= needed) return;
+  context.notice(fmt::format(
+      "both ends run on this host: {} busy-polling thread{}{} share {} CPU{}, so times include waiting "
+      "for a CPU; --wait event needs fewer",
+      pollers, pollers == 1 ? "" : "s", software ? " and the software device's own work" : "", usable,
+      usable == 1 ? "" : "s"));
 }
 
 // Chooses the GID pair and the path MTU from both ports, and has the server confirm.
@@ -60,6 +76,7 @@ Status AgreeOnPath(PeerLink& link, const RequesterOptions& options, const Sessio
   Expected<SetupMessage> confirmed = SetupMessageFromJson(*frame);
   if (!confirmed) return Fail(std::move(confirmed.error()));
   side.peer_wait = confirmed->wait;
+  NoteCrowdedCpus(side, record, context);
   record.remote = std::move(confirmed->side);
   return {};
 }
@@ -98,6 +115,7 @@ Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions
 void RunRequester(Connection connection, const SessionContext& context,
                   const RequesterOptions& options, Record& record) {
   record.plan = options.plan;
+  const AffinityScope affinity;  // pinning is for this session only
   Expected<std::unique_ptr<PeerLink>> link =
       PeerLink::Start(std::move(connection), {.interrupt_fd = context.interrupt.fd()});
   if (!link) {

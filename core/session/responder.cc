@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "core/host/affinity.h"
 #include "core/record/record_json.h"
 #include "core/selection/gid_pair.h"
 #include "core/selection/path_mtu.h"
@@ -127,6 +128,7 @@ Status Run(PeerLink& link, const SessionContext& context, const ResponderOptions
 
 void RunResponder(Connection connection, const SessionContext& context,
                   const ResponderOptions& options, Record& record) {
+  const AffinityScope affinity;  // pinning is for this session only
   Expected<std::unique_ptr<PeerLink>> link =
       PeerLink::Start(std::move(connection), {.interrupt_fd = context.interrupt.fd()});
   if (!link) {

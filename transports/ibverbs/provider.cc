@@ -92,7 +92,7 @@ Error NoSuchDevice(const SystemPaths& paths, const std::string& name, const Devi
   for (const ibv_device* device : list.devices()) names.emplace_back(device->name);
   if (names.empty()) {
     error.cause = "this host has none, or none in this network namespace";
-    error.next_step = "use --device soft, or run `verbscope doctor`";
+    error.next_step = "load the driver of the adapter; `verbscope devices` lists what there is";
   } else {
     error.cause = fmt::format("the devices here are {}", fmt::join(names, ", "));
     error.next_step = "choose one of them with --device";

@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+"""The command line on this host, which need not have an RDMA device: exit codes, streams, documents,
+and tools/run. What needs a device is in tests/lab. Budget: 2 minutes.
+
+Prints "ok NAME" or "FAIL NAME: why" for each case; exit status 1 if any failed."""
+
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/lab"))
+os.environ.setdefault("VERBSCOPE_BIN", str(ROOT / "bazel-bin/cmd/verbscope"))
+os.environ.setdefault("LAB_OUT", tempfile.mkdtemp())
+
+from harness import *  # noqa: E402
+
+HAS_DEVICE = bool(list(pathlib.Path("/sys/class/infiniband").glob("*")))
+
+
+def tools_run(*args):
+    return subprocess.run([ROOT / "tools/run", *args], capture_output=True, text=True, timeout=600)
+
+
+def failed(result, code, *words):
+    expect(result.code == code, f"code {result.code}, not {code}: {result}")
+    doc = result.doc
+    expect(doc["exit_code"] == code and doc["verdict"] == "error", "the document's verdict")
+    expect(doc["error"]["next_step"], "no next step")
+    errors = [line for line in result.err.splitlines() if "error:" in line]
+    expect(len(errors) == 1, f"not one error line: {result.err!r}")
+    for word in words:
+        expect(word in result.err, f"{word!r} is not in {result.err!r}")
+
+
+with case("HelpAndVersionGoToStandardOutputWithCode0"):
+    for args in (("--help",), ("send-lat", "--help"), ("serve", "--help"), ("--version",)):
+        result = run(*args)
+        expect(result.code == 0 and "verbscope" in result.out and not result.err, str(result))
+
+if not HAS_DEVICE:
+    with case("WithoutADeviceEveryCommandSaysSoWithCode2"):
+        failed(run("send-lat", "--loopback", "--json"), 2, "no RDMA device on this host", "rdma link")
+        failed(run("send-lat", "127.0.0.1", "--json"), 2, "no RDMA device on this host")
+        failed(run("devices", "--json"), 2, "no RDMA device on this host")
+        failed(run("serve", "--once", "--json"), 2, "no RDMA device on this host")
+
+    with case("AFailureWithoutJsonLeavesStandardOutputEmpty"):
+        result = run("send-lat", "--loopback")
+        expect(result.code == 2 and result.out == "" and "error:" in result.err, str(result))
+
+with case("UsageErrorsAreCode1WithADocument"):
+    for args, word in ((("send-lat",), "HOST"), (("send-lat", "--loopback", "-s"), "--size"),
+                       (("send-lat", "--loopback", "-s", "1.5"), "1.5"),
+                       (("send-lat", "--loopback", "-n", "0"), "--iterations"),
+                       (("send-lat", "--loopback", "-n", "5", "-D", "1s"), "--duration"),
+                       (("send-lat", "--loopback", "--timeout", "0"), "--timeout"),
+                       (("send-lat", "--loopback", "--wait", "hybrid"), "hybrid"),
+                       (("send-lat", "--loopback", "--peer", "colour=red"), "colour"),
+                       (("send-lat", "--loopback", "--cpu", "9-1"), "9-1"),
+                       (("send-lat", "--loopback", "-q", "2"), "--qps"),
+                       (("send-lat", "a", "b"), "b"), (("nonsense",), "nonsense"), ((), "command")):
+        failed(run(*args, "--json") if "-s" not in args[-1:] else run(args[0], "--json", *args[1:]),
+               1, word)
+
+with case("TheDocumentCanGoToAFileBesideTheText"):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "document.json")
+        result = run("devices", "--json-file", path)
+        with open(path, encoding="utf-8") as file:
+            doc = document(file.read())
+        expect(doc["exit_code"] == result.code, "exit code in the file")
+        expect(os.listdir(folder) == ["document.json"], f"left behind: {os.listdir(folder)}")
+
+with case("AFileThatCannotBeWrittenIsSaid"):
+    result = run("devices", "--json-file", "/no/such/folder/x.json")
+    expect(result.code != 0 and "/no/such/folder/x.json" in result.err, str(result))
+
+with case("EveryByteOfArgvSurvivesInTheDocument"):
+    result = run("send-lat", "--loopback", "--device", 'we"ird\\\n\x7f', "--json")
+    expect(result.code == 2, str(result))
+    expect('we"ird\\\n\x7f' in result.doc["argv"], "argv")
+    raw = subprocess.run([BINARY, "send-lat", "--loopback", b"--device", b"\xff\xfe", "--json"],
+                         capture_output=True, check=False)
+    document(raw.stdout.decode("utf-8"))  # not UTF-8 in, UTF-8 out
+
+with case("ToolsRunPrintsNothingOfItsOwnAndKeepsTheExitCode"):
+    tools_run("--version")  # the first one may build
+    for args in (("--version",), ("send-lat",), ("devices", "--json")):
+        direct, wrapped = run(*args), tools_run(*args)
+        expect(wrapped.returncode == direct.code, f"{args}: code {wrapped.returncode}")
+        strip = lambda text: [line for line in text.splitlines()  # noqa: E731
+                              if not any(k in line for k in ("started_at", "wall_s", "argv"))]
+        expect(strip(wrapped.stdout) == strip(direct.out), f"{args}: output differs")
+
+with case("ToolsRunStartsWarmWithinHalfASecondOfTheBinary"):
+    def seconds(command):
+        start = time.monotonic()
+        subprocess.run(command, capture_output=True, check=True)
+        return time.monotonic() - start
+
+    wrapped = statistics.median(seconds([ROOT / "tools/run", "--version"]) for _ in range(5))
+    direct = statistics.median(seconds([BINARY, "--version"]) for _ in range(5))
+    print(f"# tools/run {wrapped * 1000:.0f} ms, binary {direct * 1000:.0f} ms", flush=True)
+    expect(wrapped - direct <= 0.5, f"{wrapped:.3f} s against {direct:.3f} s")
+
+with case("SetupIsIdempotentAndQuiet"):
+    result = subprocess.run([ROOT / "tools/setup", "build", "test"], capture_output=True, text=True,
+                            check=False)
+    expect(result.returncode == 0 and not result.stdout and not result.stderr, str(result))
+
+with case("EveryDocumentIsValid"):
+    files = sorted(map(str, DOCUMENTS.iterdir()))
+    expect(len(files) > 15, f"only {len(files)} documents")
+    judged = subprocess.run([ROOT / "tests/json/validate.py", *files], capture_output=True, text=True,
+                            check=False)
+    expect(judged.returncode == 0, judged.stdout + judged.stderr)
+
+finish()
