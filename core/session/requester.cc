@@ -82,7 +82,7 @@ Status AgreeOnPath(PeerLink& link, const RequesterOptions& options, const Sessio
 }
 
 Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions& options,
-           Record& record) {
+           Farewell& farewell, Record& record) {
   const Deadline deadline =
       Deadline::After(std::chrono::nanoseconds(EffectiveDeadlineNs(options.plan)));
   Expected<SideState> side = OpenSide(context, options.settings, options.control_path, "requester",
@@ -95,7 +95,7 @@ Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions
     return status;
   }
   if (Status status = RunPoints(PingPongRole::kRequester, *side, agreed->plan, link, context,
-                                deadline, record);
+                                deadline, farewell, record);
       !status) {
     return status;
   }
@@ -120,8 +120,12 @@ void RunRequester(Connection connection, const SessionContext& context,
       PeerLink::Start(std::move(connection), {.interrupt_fd = context.interrupt.fd()});
   if (!link) {
     record.error = std::move(link.error());
-  } else if (Status status = Run(**link, context, options, record); !status) {
-    record.error = ConcludeFailure(**link, std::move(status.error()));
+    SetVerdict(record);
+    return;
+  }
+  Farewell farewell(**link);
+  if (Status status = Run(**link, context, options, farewell, record); !status) {
+    record.error = farewell.Conclude(std::move(status.error()));
   }
   SetVerdict(record);
 }

@@ -96,7 +96,7 @@ Status AgreeOnPath(PeerLink& link, const ResponderOptions& options, Deadline dea
 }
 
 Status Run(PeerLink& link, const SessionContext& context, const ResponderOptions& options,
-           Record& record) {
+           Farewell& farewell, Record& record) {
   Expected<SideState> side = AgreeOnPlan(link, context, options, record);
   if (!side) return Fail(std::move(side.error()));
   // One client must not hold the server for ever, whatever deadline it names.
@@ -106,7 +106,8 @@ Status Run(PeerLink& link, const SessionContext& context, const ResponderOptions
   if (Status status = AgreeOnPath(link, options, deadline, *side, record); !status) return status;
   const Plan plan = *record.plan;
   if (Status status =
-          RunPoints(PingPongRole::kResponder, *side, plan, link, context, deadline, record);
+          RunPoints(PingPongRole::kResponder, *side, plan, link, context, deadline, farewell,
+                    record);
       !status) {
     return status;
   }
@@ -133,8 +134,12 @@ void RunResponder(Connection connection, const SessionContext& context,
       PeerLink::Start(std::move(connection), {.interrupt_fd = context.interrupt.fd()});
   if (!link) {
     record.error = std::move(link.error());
-  } else if (Status status = Run(**link, context, options, record); !status) {
-    record.error = ConcludeFailure(**link, std::move(status.error()));
+    SetVerdict(record);
+    return;
+  }
+  Farewell farewell(**link);
+  if (Status status = Run(**link, context, options, farewell, record); !status) {
+    record.error = farewell.Conclude(std::move(status.error()));
   } else {
     return;  // the client's verdict is in the record
   }

@@ -28,7 +28,8 @@ void Keep(std::optional<Result> result, Record& record) {
 }  // namespace
 
 Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink& link,
-                 const SessionContext& context, Deadline deadline, Record& record) {
+                 const SessionContext& context, Deadline deadline, Farewell& farewell,
+                 Record& record) {
   Monitor monitor(link, *side.device, context.interrupt, deadline);
   for (uint32_t run = 0; run < plan.repeat; ++run) {
     for (const uint64_t size : plan.sizes_bytes) {
@@ -37,9 +38,10 @@ Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink&
       Keep(point.TakeOwn(), record);
       Keep(point.TakePeer(), record);
       if (!status) {
+        Error error = farewell.Conclude(std::move(status.error()));
         FinishClock(side, context);
         record.local = side.record;
-        return status;
+        return Fail(std::move(error));
       }
     }
   }

@@ -9,13 +9,15 @@
 #include "core/record/record.h"
 #include "core/session/session.h"
 #include "core/session/side.h"
+#include "core/session/steps.h"
 #include "transports/control/peer_link.h"
 
 namespace verbscope {
 
 // Fills record.results as results come, also those of a run that breaks, and record.remote.
 Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink& link,
-                 const SessionContext& context, Deadline deadline, Record& record);
+                 const SessionContext& context, Deadline deadline, Farewell& farewell,
+                 Record& record);
 
 // record.verdict and exit_code for a finished session: no error and at least one sample is a pass.
 void SetVerdict(Record& record);

@@ -88,16 +88,18 @@ void DrainCompletions(const Endpoint& endpoint, CompletionLog& log, Deadline dea
   } while (!real && !deadline.Passed());
 }
 
-Error ConcludeFailure(PeerLink& link, Error own) {
+Error Farewell::Conclude(Error own) {
   constexpr std::chrono::milliseconds kLastWords(700);
+  if (said_) return own;
+  said_ = true;
   if (own.side == Side::kPeer) {
     // The peer told us first and knows; it only waits for our connection to end.
     return own;
   }
-  link.SendAbort(own);
+  link_.SendAbort(own);
   if (own.error_class == ErrorClass::kInterrupted) return own;
   // The peer answers with its own first error or just leaves.
-  const Status answer = link.Goodbye(Deadline::After(kLastWords));
+  const Status answer = link_.Goodbye(Deadline::After(kLastWords));
   if (answer || answer.error().side != Side::kPeer) return own;
   return JoinSides(own, answer.error());
 }

@@ -37,8 +37,19 @@ Error DeadlineError(const Plan& plan);
 // may be in either queue and may come a little after the first flush. Polls once in any case.
 void DrainCompletions(const Endpoint& endpoint, CompletionLog& log, Deadline deadline);
 
-// Tells the peer, hears the peer's own first error, and joins both. After it the link is of no use.
-Error ConcludeFailure(PeerLink& link, Error own);
+// The last words of a failing session: tells the peer, hears the peer's own first error, and joins
+// both. Said once, by whoever notices first; while the QPs still exist, so that the peer hears the
+// reason before its own requests begin to fail for want of an answer.
+class Farewell {
+ public:
+  explicit Farewell(PeerLink& link) : link_(link) {}
+  // After the first call the link is of no use, and further calls return `own` as it is.
+  Error Conclude(Error own);
+
+ private:
+  PeerLink& link_;
+  bool said_ = false;
+};
 
 }  // namespace verbscope
 

@@ -16,6 +16,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::chrono::milliseconds kAbortTimeout{500};
+// How long the control thread may take to notice an end that a send has noticed.
+constexpr std::chrono::milliseconds kEndTime(500);
 
 Error RunError(std::string message) {
   Error error;
@@ -112,11 +114,15 @@ Status PeerLink::SendWithTurn(const json& frame, Deadline deadline) {
 }
 
 Status PeerLink::Send(const json& frame, Deadline deadline) {
-  if (auto lost = loss()) return Fail(*std::move(lost));
+  if (auto gone = WhyGone()) return Fail(*std::move(gone));
   Status sent = SendWithTurn(frame, deadline);
   if (sent) return sent;
-  // A loss shuts the socket down, which is what ended this send; the loss says why.
-  if (auto lost = loss()) return Fail(*std::move(lost));
+  if (sent.error().errno_value != ETIMEDOUT) {
+    // The stream has ended; the control thread is about to read what the peer said last.
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kEndTime, [this] { return loss_ || ended_; });
+  }
+  if (auto gone = WhyGone()) return Fail(*std::move(gone));
   return sent;
 }
 
@@ -153,6 +159,14 @@ Expected<json> PeerLink::Receive(std::string_view type, Deadline deadline) {
 void PeerLink::IgnoreInterrupt() {
   const std::lock_guard lock(mutex_);
   ignore_interrupt_ = true;
+}
+
+std::optional<Error> PeerLink::WhyGone() const {
+  const std::lock_guard lock(mutex_);
+  if (!loss_) return std::nullopt;
+  // A peer that said why before it went explains more than its going.
+  if (std::optional<Error> abort = QueuedAbort()) return abort;
+  return loss_;
 }
 
 std::optional<Error> PeerLink::loss() const {

@@ -59,7 +59,8 @@ class PeerLink {
   PeerLink(const PeerLink&) = delete;
   PeerLink& operator=(const PeerLink&) = delete;
 
-  // Sends one frame; other senders wait their turn. Once the peer is lost, the loss is the error.
+  // Sends one frame; other senders wait their turn. Once the peer is lost, its abort is the error if
+  // it sent one, else the loss.
   Status Send(const nlohmann::json& frame, Deadline deadline);
 
   // The next frame, which must be of this type. Frames that came before the peer was lost are
@@ -128,6 +129,7 @@ class PeerLink {
   Status SendWithTurn(const nlohmann::json& frame, Deadline deadline);
 
   std::optional<Error> QueuedAbort() const;  // with mutex_ held
+  std::optional<Error> WhyGone() const;      // once the peer is lost: its abort, or the loss
 
   const PeerLinkOptions options_;
   Connection connection_;

@@ -43,7 +43,7 @@ TEST(IbverbsOfThisHostTest, AHostWithoutKernelSupportHasAnEmptyListAndPrintsNoth
   const auto device = provider.Open("mlx5_0");
   ASSERT_FALSE(device);
   EXPECT_EQ(device.error().error_class, ErrorClass::kSetup);
-  EXPECT_THAT(device.error().next_step, HasSubstr("--device soft"));
+  EXPECT_THAT(device.error().next_step, HasSubstr("verbscope devices"));
 }
 
 TEST_F(IbverbsProviderTest, NoKernelSupportIsAnEmptyList) {
