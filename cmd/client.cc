@@ -80,11 +80,20 @@ Status RunOver(Connection connection, const SessionContext& context,
   ClientHandshakeOptions handshake;
   handshake.local = Hello();
   handshake.interrupt_fd = context.interrupt.fd();
+  handshake.deadline = requester.deadline;
   handshake.on_queued = [&output](int position) {
     output.Say(fmt::format("the server is busy; place {} in its queue", position));
   };
   Expected<PeerHello> hello = ClientHandshake(connection, handshake);
-  if (!hello) return Fail(std::move(hello.error()));
+  if (!hello) {
+    // In --loopback the other end hears of the interrupt first; what it then says is only an echo.
+    if (context.interrupt.raised()) {
+      hello.error().error_class = ErrorClass::kInterrupted;
+    } else if (requester.deadline.Passed()) {
+      hello.error().error_class = ErrorClass::kDeadline;
+    }
+    return Fail(std::move(hello.error()));
+  }
   RunRequester(std::move(connection), context, requester, record);
   return {};
 }
@@ -111,9 +120,13 @@ Status RunRemote(const PeerOptions& peer, const SessionContext& context, Request
       Connect({.host = peer.host,
                .port = static_cast<uint16_t>(peer.port),
                .bind_address = peer.bind,
-               .deadline = Deadline::After(nanoseconds(*timeout)),
+               .deadline = Deadline::Earlier(Deadline::After(nanoseconds(*timeout)),
+                                             requester.deadline),
                .interrupt_fd = context.interrupt.fd()});
-  if (!socket) return Fail(std::move(socket.error()));
+  if (!socket) {
+    if (requester.deadline.Passed()) socket.error().error_class = ErrorClass::kDeadline;
+    return Fail(std::move(socket.error()));
+  }
   Connection connection(std::move(*socket));
   ControlPath& path = requester.control_path;
   path.local_address = connection.local_address().Host();
@@ -141,6 +154,7 @@ Status RunClient(const ClientOptions& options, const Plan& plan, DeviceProvider&
   }
   RequesterOptions requester;
   requester.plan = plan;
+  requester.deadline = Deadline::After(nanoseconds(EffectiveDeadlineNs(plan)));
   Expected<LocalSettings> settings = MakeSettings(options.local);
   if (!settings) return Fail(std::move(settings.error()));
   requester.settings = std::move(*settings);

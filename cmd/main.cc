@@ -1,5 +1,8 @@
 // verbscope: measures and diagnoses RDMA. This file only finds the command and turns what the option
 // parser says into the exit codes and the document of every other failure.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
 #include <string>
@@ -10,6 +13,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/output.h"
+#include "cmd/signals.h"
 #include "cmd/version.h"
 #include "core/record/record.h"
 #include "transports/ibverbs/provider.h"
@@ -54,13 +58,29 @@ int UnknownCommand(const std::vector<Command>& commands, const std::vector<std::
   return output.Fail(std::move(error));
 }
 
+// A closed standard stream would be given to the next socket or file, and what is printed would go to
+// a stranger.
+void OpenStandardStreams() {
+  for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR)) {
+    if (fd <= STDERR_FILENO) continue;
+    ::close(fd);
+    break;
+  }
+}
+
 int Main(const std::vector<std::string>& argv) {
   CLI::App app("Measures and diagnoses RDMA: latency, completion modes, verbs semantics.",
                "verbscope");
   app.set_version_flag("--version", fmt::format("verbscope {}", kVersion));
   app.require_subcommand(1);
   app.fallthrough(false);
-  IbverbsProvider provider;
+  // A destroy call that never returns has lost its thread: the process cannot end in any other way.
+  IbverbsOptions ibverbs;
+  ibverbs.watchdog.on_stuck = [](const std::string& line) {
+    WriteStandardError("error: " + line);
+    ::_exit(ExitCode(ErrorClass::kDeadline));
+  };
+  IbverbsProvider provider(ibverbs);
   const std::vector<Command> commands = {AddSendLat(app, provider), AddServe(app, provider),
                                          AddDevices(app, provider)};
   const bool known = argv.size() < 2 || argv[1].starts_with("-") ||
@@ -86,11 +106,13 @@ int Main(const std::vector<std::string>& argv) {
 }  // namespace verbscope
 
 int main(int argc, char** argv) {
+  verbscope::OpenStandardStreams();
+  verbscope::ProcessInterrupt();  // from here on a signal leaves a document behind
   try {
     return verbscope::Main(std::vector<std::string>(argv, argv + argc));
   } catch (const std::exception& bug) {
     // Nothing of ours throws; the standard library may, for want of memory.
-    fmt::print(stderr, "verbscope: error: {}\n", bug.what());
+    verbscope::WriteStandardError(std::string("error: ") + bug.what());
     return verbscope::ExitCode(verbscope::ErrorClass::kInternal);
   }
 }

@@ -154,7 +154,6 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
       app.add_option("-D,--duration", o.duration, "measured time (default: 2s)")->type_name("TIME");
   app.add_option("-n,--iterations", o.iterations, "measured messages instead of a time")
       ->type_name("N")
-      ->check(CLI::Range(uint64_t{1}, kMaxIterations))
       ->excludes(duration);
   app.add_option("--warmup", o.warmup, "warm-up, a time or a number of messages (default: 200ms)")
       ->type_name("TIME|N");
@@ -221,7 +220,13 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
   if (!sizes) return Fail(NameOption(std::move(sizes.error()), "--size", options.sizes));
   plan.sizes_bytes = std::move(*sizes);
   if (Status status = ParseTimes(options, plan); !status) return Fail(std::move(status.error()));
-  plan.iterations = options.iterations;
+  if (!options.iterations.empty()) {
+    Expected<uint64_t> iterations = ParseSize(options.iterations);
+    if (!iterations) {
+      return Fail(NameOption(std::move(iterations.error()), "--iterations", options.iterations));
+    }
+    plan.iterations = *iterations;
+  }
   if (options.signal_every != "auto") {
     Expected<uint64_t> every = ParseSize(options.signal_every);
     if (!every || *every == 0 || *every > kMaxSignalEvery) {

@@ -59,7 +59,7 @@ void AddPeerOptions(CLI::App& app, PeerOptions& options);
 struct PlanOptions {
   std::string sizes = "64";
   std::string duration;
-  std::optional<uint64_t> iterations;
+  std::string iterations;
   std::string warmup;
   uint32_t qps = 1;
   uint32_t tx_depth = 1;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -51,6 +52,10 @@ int WriteAll(int fd, std::string_view text) {
 
 }  // namespace
 
+void WriteStandardError(const std::string& line) {
+  (void)!WriteAll(STDERR_FILENO, "verbscope: " + line + "\n");
+}
+
 std::string TextReport(const Record& record, const OutputOptions& options) {
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
   const TextOptions text{.unicode = Utf8Locale(),
@@ -81,7 +86,7 @@ void Output::Notice(const std::string& text) {
 }
 
 void Output::Say(const std::string& text) const {
-  if (!options_.quiet) fmt::print(stderr, "verbscope: {}\n", text);
+  if (!options_.quiet) WriteStandardError(text);
 }
 
 int Output::Fail(Error error, bool text) {
@@ -100,7 +105,7 @@ int Output::Finish(bool text) {
     if (Status status = WriteJsonFile(document); !status) {
       // A result that could not be kept is no success; a worse code stands.
       if (record_.exit_code != 0) {
-        fmt::print(stderr, "verbscope: error: {}\n", status.error().ToText());
+        WriteStandardError("error: " + status.error().ToText());
       } else {
         record_.exit_code = ExitCode(status.error().error_class);
         record_.verdict = "error";
@@ -109,9 +114,9 @@ int Output::Finish(bool text) {
     }
   }
   if (record_.error) {
-    fmt::print(stderr, "verbscope: error: {}{}\n",
-               record_.error->side == Side::kPeer ? "the peer reports: " : "",
-               record_.error->ToText());
+    WriteStandardError(fmt::format("error: {}{}",
+                                   record_.error->side == Side::kPeer ? "the peer reports: " : "",
+                                   record_.error->ToText()));
   }
   // A failure without results leaves standard output empty: its one sentence is on standard error.
   std::string out;
@@ -121,7 +126,7 @@ int Output::Finish(bool text) {
     out = TextReport(record_, options_);
   }
   if (const int error = WriteAll(STDOUT_FILENO, out); error != 0) {
-    fmt::print(stderr, "verbscope: error: cannot write to standard output: {}\n", ErrnoText(error));
+    WriteStandardError("error: cannot write to standard output: " + ErrnoText(error));
     if (record_.exit_code == 0) return ExitCode(ErrorClass::kUsage);
   }
   return record_.exit_code;
@@ -129,6 +134,11 @@ int Output::Finish(bool text) {
 
 // Beside the target and renamed, so that a reader sees the old document or the new one, whole.
 Status Output::WriteJsonFile(const std::string& document) const {
+  struct stat target = {};
+  // A device, a pipe or a link is written to, not replaced by a file.
+  if (::lstat(options_.json_file.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
+    return WriteInPlace(document);
+  }
   const std::string& path = options_.json_file;
   const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
   const auto fail = [&](std::string_view call, int error) {
@@ -144,6 +154,14 @@ Status Output::WriteJsonFile(const std::string& document) const {
   file.Reset();
   if (::rename(temporary.c_str(), path.c_str()) != 0) return fail("rename", errno);
   return {};
+}
+
+Status Output::WriteInPlace(const std::string& document) const {
+  const std::string& path = options_.json_file;
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const int error = file ? WriteAll(file.get(), document) : errno;
+  if (error == 0) return {};
+  return verbscope::Fail(CallError(ErrorClass::kUsage, file ? "write" : "open", path, error));
 }
 
 }  // namespace verbscope

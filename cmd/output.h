@@ -36,12 +36,17 @@ class Output {
 
  private:
   Status WriteJsonFile(const std::string& document) const;
+  Status WriteInPlace(const std::string& document) const;
 
   const OutputOptions options_;
   Record& record_;
   std::mutex mutex_;
   std::chrono::steady_clock::time_point start_;
 };
+
+// One line on standard error, and whether it could be written does not matter: a full disk or a closed
+// pipe behind standard error is no reason to lose a result.
+void WriteStandardError(const std::string& line);
 
 // The text report of a finished record, as this terminal can show it.
 std::string TextReport(const Record& record, const OutputOptions& options);

@@ -1,5 +1,8 @@
 // `serve`: answers clients of any command, one at a time; the others wait in a queue and are told
 // their place. Survives every client failure.
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -157,8 +160,9 @@ class Server {
       output_.Say(line);
       return;
     }
-    fmt::print("{}\n", line);
-    std::fflush(stdout);
+    // A reader that has gone away does not end the server.
+    const std::string text = line + "\n";
+    (void)!::write(STDOUT_FILENO, text.data(), text.size());
   }
 
   static Error Interrupted() {
@@ -211,6 +215,9 @@ int RunServe(const ServeOptions& options, const OutputOptions& output_options,
   Expected<std::vector<DeviceSummary>> devices = provider.List();
   if (!devices) return output.Fail(std::move(devices.error()));
   if (devices->empty()) return output.Fail(NoDeviceError());
+  const bool none_usable = std::none_of(devices->begin(), devices->end(),
+                                        [](const DeviceSummary& device) { return device.info; });
+  if (none_usable && devices->front().error) return output.Fail(*devices->front().error);
   Server server(std::move(*serving), provider, output, output_options.json);
   Status status = server.Serve(options, record);
   if (!status) {

@@ -181,6 +181,11 @@ Status Endpoint::Connect(const EndpointInfo& remote) {
 
 // The attributes a reliable connection needs for RTR and RTS: ibv_modify_qp(3).
 Status Endpoint::ToReadyToReceive(const EndpointInfo& remote) {
+  if (options_.gid.index > UINT8_MAX) {
+    return Fail(LimitError(fmt::format("GID index {} is above 255, which the verbs interface cannot name",
+                                       options_.gid.index),
+                           "choose a lower --gid-index"));
+  }
   ibv_qp_attr attributes = {};
   attributes.qp_state = IBV_QPS_RTR;
   switch (options_.path_mtu_bytes) {

@@ -19,8 +19,14 @@ PingPongOutcome ChooseWaiter(const PingPongSetup& setup, PingPongLength length, 
   ibv_cq* const cq = setup.recv_cq;
   switch (wait.kind) {
     case WaitKind::kBusy:
+      if (setup.shares_cpu) {
+        return RunWith<kRole, TickClock>(setup, length, SharedBusyPoll(cq, stop));
+      }
       return RunWith<kRole, TickClock>(setup, length, BusyPoll(cq, stop));
     case WaitKind::kBusyPause:
+      if (setup.shares_cpu) {
+        return RunWith<kRole, TickClock>(setup, length, SharedBusyPollPause(cq, stop));
+      }
       return RunWith<kRole, TickClock>(setup, length, BusyPollPause(cq, stop));
     case WaitKind::kEvent:
     case WaitKind::kSolicited:

@@ -51,6 +51,7 @@ struct PingPongSetup {
   ibv_send_wr* send = nullptr;           // unsignalled
   ibv_send_wr* signalled_send = nullptr;
   std::span<ibv_recv_wr> recv_batch;     // linked; posted as one list each recv_batch.size() messages
+  bool shares_cpu = false;               // busy pollers yield: too few CPUs for both sides
   uint32_t signal_every = 1;             // 1 … send queue depth / 2
   PingPongState* state = nullptr;
   StopSignal* stop = nullptr;
@@ -105,7 +106,8 @@ class PingPongLoop {
       : setup_(setup), length_(length), waiter_(waiter), state_(*setup.state) {}
 
   LoopCounts Run() {
-    if (kRole == PingPongRole::kRequester && !Post()) return outcome_;
+    // Every post is followed by a look at the signalled send before the next post.
+    if (kRole == PingPongRole::kRequester && (!Post() || !Reap())) return outcome_;
     if (!Receive()) return outcome_;
     uint64_t previous = TickClock::Now();
     outcome_.first_ticks = outcome_.last_ticks = previous;
@@ -181,9 +183,10 @@ class PingPongLoop {
         return false;
       }
     }
-    if (!state_.signal_pending) return true;
-    return ReapSend();
+    return Reap();
   }
+
+  bool Reap() { return !state_.signal_pending || ReapSend(); }
 
   // Polls once. It insists only when the next post would be signalled too: by then the completion
   // came many round trips ago, except with signal_every 1.

@@ -114,6 +114,8 @@ inline constexpr size_t kMaxSizes = 256;
 inline constexpr uint32_t kMaxQps = 16384;
 inline constexpr uint32_t kMaxDepth = 65536;
 inline constexpr uint32_t kMaxSignalEvery = 16384;
+// Sizes times repeats of one plan: each result stays in memory until the report, some 50 KiB.
+inline constexpr uint64_t kMaxResults = 2000;
 inline constexpr uint32_t kMaxInlineBytes = 65536;
 inline constexpr uint32_t kMaxRepeat = 10'000;
 inline constexpr int64_t kMaxDurationNs = int64_t{30} * 24 * 3600 * 1'000'000'000;  // 30 days

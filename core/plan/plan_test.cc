@@ -215,21 +215,17 @@ TEST(BoundTest, APlanWithinTheLimitsComesBackUnchanged) {
 
 TEST(BoundTest, DepthsAreLoweredToTheDeviceAndSaidSo) {
   Plan plan;
-  plan.tx_depth = 128;
   plan.rx_depth = 512;
-  plan.post_list = 64;
   plan.signal_every = 33;
   ServerLimits limits;
   limits.max_qp_wr = 32;
   const auto bounded = Bound(plan, limits);
   ASSERT_TRUE(bounded.has_value()) << bounded.error().message;
-  EXPECT_EQ(bounded->tx_depth, 32u);
   EXPECT_EQ(bounded->rx_depth, 32u);
-  EXPECT_EQ(bounded->post_list, 32u);
   EXPECT_EQ(bounded->signal_every, 16u);
-  ASSERT_THAT(bounded->changes, SizeIs(4));
-  EXPECT_EQ(bounded->changes[0].field, "tx_depth");
-  EXPECT_EQ(bounded->changes[0].asked, "128");
+  ASSERT_THAT(bounded->changes, SizeIs(2));
+  EXPECT_EQ(bounded->changes[0].field, "rx_depth");
+  EXPECT_EQ(bounded->changes[0].asked, "512");
   EXPECT_EQ(bounded->changes[0].used, "32");
   EXPECT_THAT(bounded->changes[0].why, HasSubstr("at most 32 work requests"));
   EXPECT_TRUE(Validate(*bounded).has_value());
@@ -268,7 +264,9 @@ TEST(BoundTest, WhatWouldChangeTheMeasurementIsRefusedAsSetup) {
        "at most 10m"},
       {"memory", [](Plan& p) { p.sizes_bytes = {1 << 30}; }, [](ServerLimits&) {},
        "at most 1073741824 bytes"},
-      {"qps", [](Plan& p) { p.qps = kMaxQps; }, [](ServerLimits&) {}, "at most 1073741824 bytes"},
+      {"qps", [](Plan& p) { p.qps = 2; }, [](ServerLimits&) {}, "something else"},
+      {"receives", [](Plan& p) { p.rx_depth = 1; }, [](ServerLimits&) {}, "something else"},
+      {"results", [](Plan& p) { p.repeat = kMaxResults + 1; }, [](ServerLimits&) {}, "at most 2000"},
       {"command", [](Plan& p) { p.command = "format-disk"; }, [](ServerLimits&) {}, "send-lat"},
       {"one-sided", [](Plan& p) { p.command = "verb-cost"; }, [](ServerLimits&) {}, "send-lat"},
       {"device", [](Plan&) {}, [](ServerLimits& l) { l.max_qp_wr = 0; }, "max_qp_wr"},

@@ -162,7 +162,8 @@ Expected<std::vector<uint64_t>> ParseSizes(std::string_view text) {
       sizes.push_back(size);
       if (text == "all") continue;
       if (size > 1) sizes.push_back(size - 1);
-      sizes.push_back(size + 1);
+      // Above the largest lies the limit of many ports: one size must not refuse the whole sweep.
+      if (size < kLargestOfAll) sizes.push_back(size + 1);
     }
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());

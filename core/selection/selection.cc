@@ -260,6 +260,9 @@ Expected<Choice> ChooseDevice(const std::vector<DeviceSummary>& devices,
                            "give one of them by --device"));
   }
 
+  const bool none_usable = std::none_of(devices.begin(), devices.end(),
+                                        [](const DeviceSummary& device) { return device.info; });
+  if (none_usable && devices.front().error) return Fail(*devices.front().error);
   return ChooseByPath(devices, settings, path);
 }
 

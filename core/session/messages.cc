@@ -19,7 +19,6 @@ constexpr size_t kMaxGids = 512;
 Error BadMember(const char* member, std::string_view rule) {
   Error error;
   error.error_class = ErrorClass::kRun;
-  error.side = Side::kPeer;
   error.message = fmt::format("the peer sent a frame whose \"{}\" is not {}", member, rule);
   error.cause = "two versions that do not understand each other, or a damaged connection";
   error.next_step = "run the same verbscope version on both hosts";

@@ -68,7 +68,7 @@ TEST_P(BadEndpointTest, IsRefusedByNameOfTheMember) {
   frame[GetParam().member] = GetParam().value;
   const Expected<EndpointInfo> info = EndpointInfoFromJson(frame);
   ASSERT_FALSE(info);
-  EXPECT_EQ(info.error().side, Side::kPeer);
+  EXPECT_EQ(info.error().error_class, ErrorClass::kRun);
   EXPECT_NE(info.error().message.find(GetParam().member), std::string::npos);
   frame.erase(GetParam().member);
   EXPECT_FALSE(EndpointInfoFromJson(frame));

@@ -38,7 +38,9 @@ void Monitor::Tick() {
   {
     const std::lock_guard lock(mutex_);
     if (event && event->has_value()) {
-      device_event_ = std::move((*event)->text);
+      // The first fatal one explains what follows; the kernel adds harmless ones behind it.
+      if (!fatal_event_) device_event_ = std::move((*event)->text);
+      fatal_event_ = fatal_event_ || (*event)->fatal;
       if ((*event)->fatal) stop_.Stop(StopReason::kDevice);
     }
     if (recorder_ != nullptr) recorder_->Fold();

@@ -31,7 +31,7 @@ class Monitor {
   // The recorder whose intervals are folded; null between phases. After Watch(nullptr) returns, no
   // fold is running.
   void Watch(IntervalRecorder* recorder);
-  // The fatal asynchronous event, or of all events the last, if any came.
+  // The first fatal asynchronous event, or, while none was fatal, the last one.
   std::optional<std::string> device_event() const;
 
  private:
@@ -45,6 +45,7 @@ class Monitor {
   mutable std::mutex mutex_;
   IntervalRecorder* recorder_ = nullptr;
   std::optional<std::string> device_event_;
+  bool fatal_event_ = false;
 };
 
 }  // namespace verbscope

@@ -96,7 +96,8 @@ Status PointRun::RunPhase(const Phase& phase) {
   if (role_ == PingPongRole::kRequester) length = phase.length;
 
   monitor_.Watch(recorder.get());
-  const PingPongSetup setup = endpoint_->PingPong(monitor_.stop(), *recorder);
+  PingPongSetup setup = endpoint_->PingPong(monitor_.stop(), *recorder);
+  setup.shares_cpu = side_.shares_cpu;
   const ThreadUsage before = ThreadUsage::Now();
   const PingPongOutcome outcome = RunPingPong(role_, setup, length, side_.settings.wait, clock);
   const ThreadUsage usage = ThreadUsage::Now() - before;
@@ -223,6 +224,11 @@ Error PointRun::FailureOf(const PingPongOutcome& outcome) {
   std::optional<CompletionFailure> failure = log.FirstFailure();
   // A flush explains a stop that was asked for no better than its own reason does.
   const bool asked_to_stop = monitor_.stop().reason() != StopReason::kNone;
+  // What fails after the port went down says nothing more than that.
+  const std::string event = monitor_.device_event().value_or("");
+  if (event.starts_with("PORT_ERR") || event.starts_with("DEVICE_FATAL")) {
+    return StopError(StopReason::kDevice);
+  }
   if (failure && (failure->status != IBV_WC_WR_FLUSH_ERR || !asked_to_stop)) {
     return ExplainFailure(*std::move(failure), outcome);
   }
@@ -269,7 +275,8 @@ Error PointRun::StopError(StopReason reason) {
       return DeadlineError(plan_);
     case StopReason::kDevice:
       error.message = fmt::format("the device reported: {}", monitor_.device_event().value_or(""));
-      error.next_step = "look at the kernel log of both hosts (dmesg)";
+      error.cause = "the port or its netdev went down, or the device failed";
+      error.next_step = "look at the cable, at `ip link` and at the kernel log (dmesg) of both hosts";
       return error;
     case StopReason::kPeerLost: {
       // The link knows how: an abort with the peer's own error, or the way the connection ended.

@@ -18,6 +18,19 @@
 namespace verbscope {
 namespace {
 
+// Whether `agreed` differs from `asked` only in what a server may lower.
+bool IsLoweredFrom(Plan agreed, const Plan& asked) {
+  if (agreed.tx_depth > asked.tx_depth || agreed.rx_depth > asked.rx_depth) return false;
+  agreed.tx_depth = asked.tx_depth;
+  agreed.rx_depth = asked.rx_depth;
+  agreed.post_list = asked.post_list;
+  agreed.signal_every = asked.signal_every;
+  agreed.interval_ns = asked.interval_ns;
+  agreed.deadline_ns = asked.deadline_ns;
+  agreed.changes = asked.changes;
+  return agreed == asked;
+}
+
 // Sends the plan; what comes back is the plan that runs, and the server's port.
 Expected<PlanOkMessage> AgreeOnPlan(PeerLink& link, const RequesterOptions& options,
                                     Deadline deadline, Record& record) {
@@ -28,23 +41,17 @@ Expected<PlanOkMessage> AgreeOnPlan(PeerLink& link, const RequesterOptions& opti
   Expected<nlohmann::json> frame = ReceiveFrame(link, "plan_ok", deadline);
   if (!frame) return Fail(std::move(frame.error()));
   Expected<PlanOkMessage> agreed = PlanOkMessageFromJson(*frame);
-  if (agreed) record.plan = agreed->plan;
+  if (!agreed) return agreed;
+  if (!IsLoweredFrom(agreed->plan, options.plan)) {
+    Error error;
+    error.error_class = ErrorClass::kRun;
+    error.message = "the server agreed to another plan than the one it was asked for";
+    error.cause = "two versions that do not understand each other";
+    error.next_step = "run the same verbscope version on both hosts";
+    return Fail(std::move(error));
+  }
+  record.plan = agreed->plan;
   return agreed;
-}
-
-// Two pollers and a software device's own work need three CPUs; with fewer they take turns, and the
-// scheduler's turns show up as latency.
-void NoteCrowdedCpus(const SideState& side, const Record& record, const SessionContext& context) {
-  const bool software = side.device->info().kind == DeviceKind::kSoftware;
-  const int pollers = (side.settings.wait.uses_events() ? 0 : 1) + (side.peer_wait.uses_events() ? 0 : 1);
-  const int needed = pollers + (software ? 1 : 0);
-  const int usable = UsableCpuCount();
-  if (!record.loopback || pollers == 0 || usable >= needed) return;
-  context.notice(fmt::format(
-      "both ends run on this host: {} busy-polling thread{}{} share {} CPU{}, so times include waiting "
-      "for a CPU; --wait event needs fewer",
-      pollers, pollers == 1 ? "" : "s", software ? " and the software device's own work" : "", usable,
-      usable == 1 ? "" : "s"));
 }
 
 // Chooses the GID pair and the path MTU from both ports, and has the server confirm.
@@ -76,15 +83,18 @@ Status AgreeOnPath(PeerLink& link, const RequesterOptions& options, const Sessio
   Expected<SetupMessage> confirmed = SetupMessageFromJson(*frame);
   if (!confirmed) return Fail(std::move(confirmed.error()));
   side.peer_wait = confirmed->wait;
-  NoteCrowdedCpus(side, record, context);
+  if (const std::string notice = ShareCpus(side, record.loopback); !notice.empty()) {
+    context.notice(notice);
+  }
   record.remote = std::move(confirmed->side);
   return {};
 }
 
 Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions& options,
            Farewell& farewell, Record& record) {
-  const Deadline deadline =
-      Deadline::After(std::chrono::nanoseconds(EffectiveDeadlineNs(options.plan)));
+  const Deadline deadline = Deadline::Earlier(
+      options.deadline,
+      Deadline::After(std::chrono::nanoseconds(EffectiveDeadlineNs(options.plan))));
   Expected<SideState> side = OpenSide(context, options.settings, options.control_path, "requester",
                                  record.local);
   if (!side) return Fail(std::move(side.error()));
@@ -125,7 +135,8 @@ void RunRequester(Connection connection, const SessionContext& context,
   }
   Farewell farewell(**link);
   if (Status status = Run(**link, context, options, farewell, record); !status) {
-    record.error = farewell.Conclude(std::move(status.error()));
+    record.error = farewell.Conclude(
+        OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
   }
   SetVerdict(record);
 }

@@ -82,6 +82,7 @@ Status AgreeOnPath(PeerLink& link, const ResponderOptions& options, Deadline dea
   side.global_route = pair->needs_grh;
   side.path_mtu_bytes = *mtu;
   side.peer_wait = setup->wait;
+  ShareCpus(side, options.control_path.same_host() || record.loopback);
   record.path_mtu_bytes = *mtu;
   DescribePath(side);
   record.local = side.record;
@@ -115,9 +116,12 @@ Status Run(PeerLink& link, const SessionContext& context, const ResponderOptions
   if (!verdict) return Fail(std::move(verdict.error()));
   SetVerdict(record);
   // Gates are the client's: its code counts for both sides.
-  const Expected<uint64_t> code = Unsigned(*verdict, "exit_code", 0, 255);
+  const Expected<uint64_t> code = Unsigned(*verdict, "exit_code", 0, 6);
   if (!code) return Fail(code.error());
-  record.exit_code = static_cast<int>(*code);
+  if (record.verdict == "pass" && (*code == 3 || *code == 4)) {
+    record.verdict = *code == 3 ? "fail" : "inconclusive";
+    record.exit_code = static_cast<int>(*code);
+  }
   const nlohmann::json answer = {
       {"type", "verdict"}, {"verdict", record.verdict}, {"exit_code", record.exit_code}};
   if (Status status = SendFrame(link, answer, deadline); !status) return status;
@@ -139,7 +143,8 @@ void RunResponder(Connection connection, const SessionContext& context,
   }
   Farewell farewell(**link);
   if (Status status = Run(**link, context, options, farewell, record); !status) {
-    record.error = farewell.Conclude(std::move(status.error()));
+    record.error = farewell.Conclude(
+        OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
   } else {
     return;  // the client's verdict is in the record
   }

@@ -38,7 +38,8 @@ Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink&
       Keep(point.TakeOwn(), record);
       Keep(point.TakePeer(), record);
       if (!status) {
-        Error error = farewell.Conclude(std::move(status.error()));
+        Error error = farewell.Conclude(
+            OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
         FinishClock(side, context);
         record.local = side.record;
         return Fail(std::move(error));

@@ -21,9 +21,11 @@
 #ifndef VERBSCOPE_CORE_SESSION_SESSION_H_
 #define VERBSCOPE_CORE_SESSION_SESSION_H_
 
+#include <chrono>
 #include <functional>
 #include <string>
 
+#include "core/base/deadline.h"
 #include "core/base/interrupt.h"
 #include "core/plan/plan.h"
 #include "core/record/record.h"
@@ -47,6 +49,8 @@ struct RequesterOptions {
   LocalSettings settings;
   PeerSettings peer;
   ControlPath control_path;
+  // Of the whole command, connecting and queueing included.
+  Deadline deadline = Deadline::After(std::chrono::hours(24));
 };
 
 struct ResponderOptions {

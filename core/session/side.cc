@@ -24,6 +24,16 @@ ClockRecord Describe(const ClockInfo& info) {
 
 }  // namespace
 
+void TeardownNotes::Add(Error error) {
+  const std::lock_guard lock(mutex_);
+  notes_.push_back("teardown: " + error.ToText());
+}
+
+std::vector<std::string> TeardownNotes::Take() {
+  const std::lock_guard lock(mutex_);
+  return std::move(notes_);
+}
+
 Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings& settings,
                         const ControlPath& path, const std::string& role, SideRecord& record) {
   const Status pinned = PinThread(settings.cpus);
@@ -39,6 +49,7 @@ Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings&
   Expected<std::unique_ptr<Device>> device = context.provider.Open(choice->device);
   if (!device) return Fail(std::move(device.error()));
   side.device = std::move(*device);
+  side.device->set_teardown_report(side.teardown.get());
   Expected<PortInfo> port = side.device->QueryPort(choice->port);
   if (!port) return Fail(std::move(port.error()));
   side.port = std::move(*port);
@@ -57,7 +68,20 @@ void DescribePath(SideState& side) {
   }
 }
 
+std::string ShareCpus(SideState& side, bool same_host) {
+  const int pollers =
+      (side.settings.wait.uses_events() ? 0 : 1) + (side.peer_wait.uses_events() ? 0 : 1);
+  const int usable = UsableCpuCount();
+  side.shares_cpu = same_host && pollers == 2 && usable <= pollers;
+  if (!side.shares_cpu) return "";
+  return fmt::format(
+      "both ends poll on this host and may use {} CPU{} only, with nothing left for the device's own "
+      "work: pollers yield, and times include waiting for a CPU; --wait event needs fewer",
+      usable, usable == 1 ? "" : "s");
+}
+
 void FinishClock(SideState& side, const SessionContext& context) {
+  for (const std::string& note : side.teardown->Take()) context.notice(note);
   const size_t told = side.clock.info().notices.size();
   const ClockInfo& info = side.clock.Finish();
   side.record.clock = Describe(info);

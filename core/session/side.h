@@ -4,7 +4,9 @@
 #define VERBSCOPE_CORE_SESSION_SIDE_H_
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/clock/clock.h"
@@ -16,7 +18,19 @@
 
 namespace verbscope {
 
+// What a device could not tear down, kept for the report. Any thread may add.
+class TeardownNotes : public TeardownReport {
+ public:
+  void Add(Error error) override;
+  std::vector<std::string> Take();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> notes_;
+};
+
 struct SideState {
+  std::unique_ptr<TeardownNotes> teardown = std::make_unique<TeardownNotes>();  // outlives device
   LocalSettings settings = {};
   std::unique_ptr<Device> device = {};
   PortInfo port = {};
@@ -25,6 +39,7 @@ struct SideState {
   bool global_route = true;     // packets carry a GRH
   uint32_t path_mtu_bytes = 0;
   WaitMode peer_wait = {};
+  bool shares_cpu = false;      // both ends poll on this host, on too few CPUs
   SideRecord record = {};
 };
 
@@ -35,6 +50,8 @@ Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings&
 
 // Fills the parts of side.record that are known only when the pair is chosen, or at the end.
 void DescribePath(SideState& side);
+// Sets shares_cpu once both ways of waiting are known; a sentence for the report, or empty.
+std::string ShareCpus(SideState& side, bool same_host);
 void FinishClock(SideState& side, const SessionContext& context);
 
 }  // namespace verbscope

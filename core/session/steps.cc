@@ -62,6 +62,10 @@ Error InterruptedError() {
   return error;
 }
 
+Error OwnInterruptFirst(Error error, bool interrupted) {
+  return interrupted ? InterruptedError() : std::move(error);
+}
+
 Error DeadlineError(const Plan& plan) {
   Error error;
   error.error_class = ErrorClass::kDeadline;
@@ -92,11 +96,9 @@ Error Farewell::Conclude(Error own) {
   constexpr std::chrono::milliseconds kLastWords(700);
   if (said_) return own;
   said_ = true;
-  if (own.side == Side::kPeer) {
-    // The peer told us first and knows; it only waits for our connection to end.
-    return own;
-  }
+  // Even a peer that told us first, or that broke the rules, is told what we make of it.
   link_.SendAbort(own);
+  if (own.side == Side::kPeer) return own;
   if (own.error_class == ErrorClass::kInterrupted) return own;
   // The peer answers with its own first error or just leaves.
   const Status answer = link_.Goodbye(Deadline::After(kLastWords));

@@ -31,6 +31,8 @@ Expected<nlohmann::json> ReceiveFrame(PeerLink& link, std::string_view type, Dea
 Status Barrier(PeerLink& link, std::string_view name, Deadline session);
 
 Error InterruptedError();
+// After Ctrl-C everything that fails fails because of it, whatever the peer or the link says of it.
+Error OwnInterruptFirst(Error error, bool interrupted);
 Error DeadlineError(const Plan& plan);
 
 // Takes what is left in both CQs until the first real error was seen or the deadline has passed: it

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <cerrno>
+#include <chrono>
 
 namespace verbscope {
 namespace {
@@ -50,7 +51,13 @@ EventCore::Read EventCore::ReadEvent() {
 
 bool EventCore::ChannelReadable(int timeout_ms) const {
   pollfd channel = {.fd = cq_->channel->fd, .events = POLLIN, .revents = 0};
-  return ::poll(&channel, 1, timeout_ms) > 0;
+  // The control thread's wake-up signal may come again meanwhile: that is no answer.
+  const Deadline deadline = Deadline::After(std::chrono::milliseconds(timeout_ms));
+  int ready = 0;
+  do {
+    ready = ::poll(&channel, 1, deadline.PollTimeoutMs());
+  } while (ready < 0 && errno == EINTR && !deadline.Passed());
+  return ready > 0;
 }
 
 EventCore::Wake EventCore::Sleep(ibv_wc& wc) {

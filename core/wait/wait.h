@@ -47,26 +47,26 @@ struct WaitCounters {
   uint64_t lost_wakeups = 0;
 };
 
-// After so many empty polls in a row a poller offers its CPU to whoever waits for one. That is tens of
-// microseconds: never reached when the other side runs, and it keeps two pollers on too few CPUs from
-// spending the scheduler's whole time slice on each message.
+// With fewer CPUs than pollers a poller offers its CPU after so many empty polls in a row (tens of
+// microseconds), so that two of them do not spend the scheduler's whole time slice on each message.
 inline constexpr uint32_t kEmptyPollsPerYield = 2048;
 
-// Polls without a break. kPause puts a pause instruction between two empty polls.
-template <bool kPause>
+// Polls without a break. kPause puts a pause instruction between two empty polls; kYield is for hosts
+// where this poller shares a CPU with the one it waits for, and is chosen before the loop.
+template <bool kPause, bool kYield>
 class BasicBusyPoll {
  public:
   BasicBusyPoll(ibv_cq* cq, const StopSignal& stop) : cq_(cq), stop_(stop) {}
 
   int Next(ibv_wc& wc) {
-    for (uint32_t empty = 1;; ++empty) {
+    for ([[maybe_unused]] uint32_t empty = 1;; ++empty) {
       const int polled = ibv_poll_cq(cq_, 1, &wc);
       if (polled != 0) [[likely]] {
         return polled;
       }
       if (stop_.stopped()) return 0;
-      if (empty % kEmptyPollsPerYield == 0) [[unlikely]] {
-        ::sched_yield();
+      if constexpr (kYield) {
+        if (empty % kEmptyPollsPerYield == 0) ::sched_yield();
       }
       if constexpr (kPause) CpuPause();
     }
@@ -78,8 +78,10 @@ class BasicBusyPoll {
   ibv_cq* cq_;
   const StopSignal& stop_;
 };
-using BusyPoll = BasicBusyPoll<false>;
-using BusyPollPause = BasicBusyPoll<true>;
+using BusyPoll = BasicBusyPoll<false, false>;
+using BusyPollPause = BasicBusyPoll<true, false>;
+using SharedBusyPoll = BasicBusyPoll<false, true>;
+using SharedBusyPollPause = BasicBusyPoll<true, true>;
 
 // The arm-sleep-acknowledge part shared by event and hybrid waiting.
 class EventCore {

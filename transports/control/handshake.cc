@@ -166,7 +166,7 @@ bool PeerHello::Has(std::string_view capability) const {
 }
 
 Expected<PeerHello> ClientHandshake(Connection& connection, const ClientHandshakeOptions& options) {
-  Deadline deadline = Deadline::After(options.hello_timeout);
+  Deadline deadline = Deadline::Earlier(options.deadline, Deadline::After(options.hello_timeout));
   const Status said = connection.Send(MakeHello(options.local, std::nullopt), deadline);
   // A server that refuses at once may have closed already; its reason is still to be read.
   if (!said && said.error().error_class == ErrorClass::kInternal) return Fail(said.error());
@@ -176,7 +176,7 @@ Expected<PeerHello> ClientHandshake(Connection& connection, const ClientHandshak
     const std::string type = TypeOf(*frame);
     if (type == "refuse") return Fail(Refusal(connection, *frame));
     if (type == "queued") {
-      deadline = Deadline::After(options.hello_timeout);
+      deadline = Deadline::Earlier(options.deadline, Deadline::After(options.hello_timeout));
       const int position = Version(Member(*frame, "position"));
       if (options.on_queued) options.on_queued(position);
       continue;

@@ -56,6 +56,7 @@ struct ClientHandshakeOptions {
   // For the server's first word after the connect, and again after each "queued".
   std::chrono::milliseconds hello_timeout = kHelloTimeout;
   int interrupt_fd = -1;
+  Deadline deadline = Deadline::After(std::chrono::hours(24));  // of all, queueing included
   std::function<void(int position)> on_queued;  // 1: next; called in the caller's thread
 };
 
