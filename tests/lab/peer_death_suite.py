@@ -59,6 +59,12 @@ def sent_packets():
         return int(file.read())
 
 
+def catches_sigint(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        caught = next(line for line in status if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1
+
+
 def wait_for_run():
     """The run is on once the device sends hundreds of packets: no set-up does."""
     start, end = sent_packets(), time.monotonic() + 20
@@ -111,6 +117,21 @@ with case("InterruptedServerGivesItsClient5"):
             expect(result.code == 5, str(result))
             expect(result.doc["error"]["side"] == "peer", "side")
         expect(serve.wait(10).code == 130, "server's code")
+
+
+with case("InterruptAtAnyMomentOfALoopbackIs130WithADocument"):
+    for wait in ("busy", "event", "hybrid:20us"):
+        for delay_ms in (0, 20, 60, 120, 250, 600):
+            with Process("send-lat", "--loopback", "--wait", wait, *RUN) as client:
+                # Before the handlers stand, a signal ends any program the hard way.
+                end = time.monotonic() + 10
+                while not catches_sigint(client.pid):
+                    expect(time.monotonic() < end, "never ready for a signal")
+                time.sleep(delay_ms / 1000)  # the moment is the case, not a condition
+                client.signal(signal.SIGINT)
+                result = client.wait(LIMIT + GRACE)
+                expect(result.code == 130, f"{wait} after {delay_ms} ms: {result}")
+                expect(result.doc["error"]["class"] == "interrupted", "class")
 
 
 def talk(port, data):
