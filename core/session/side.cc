@@ -69,6 +69,8 @@ void DescribePath(SideState& side) {
 }
 
 std::string ShareCpus(SideState& side, bool same_host) {
+  // Who pins has chosen the CPUs, and what this thread may use then says nothing about the other.
+  if (!side.settings.cpus.empty()) return "";
   const int pollers =
       (side.settings.wait.uses_events() ? 0 : 1) + (side.peer_wait.uses_events() ? 0 : 1);
   const int usable = UsableCpuCount();
