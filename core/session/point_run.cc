@@ -222,14 +222,18 @@ Error PointRun::FailureOf(const PingPongOutcome& outcome) {
   const bool look = failed_completion || reason == StopReason::kDevice || reason == StopReason::kPeerLost;
   DrainCompletions(*endpoint_, log, Deadline::After(look ? kDrainTime : milliseconds(0)));
   std::optional<CompletionFailure> failure = log.FirstFailure();
-  // A flush explains a stop that was asked for no better than its own reason does.
+  // A flush explains a stop that was asked for no better than its own reason does; nor does an answer
+  // that never came, once the peer has said that it gives up.
   const bool asked_to_stop = monitor_.stop().reason() != StopReason::kNone;
   // What fails after the port went down says nothing more than that.
   const std::string event = monitor_.device_event().value_or("");
   if (event.starts_with("PORT_ERR") || event.starts_with("DEVICE_FATAL")) {
     return StopError(StopReason::kDevice);
   }
-  if (failure && (failure->status != IBV_WC_WR_FLUSH_ERR || !asked_to_stop)) {
+  const bool echo = failure && (failure->status == IBV_WC_WR_FLUSH_ERR ||
+                                (failure->status == IBV_WC_RETRY_EXC_ERR &&
+                                 reason == StopReason::kPeerLost));
+  if (failure && !(echo && asked_to_stop)) {
     return ExplainFailure(*std::move(failure), outcome);
   }
   if (outcome.end == LoopEnd::kPostFailed) {

@@ -56,7 +56,7 @@ if not HAS_DEVICE:
 with case("UsageErrorsAreCode1WithADocument"):
     for args, word in ((("send-lat",), "HOST"), (("send-lat", "--loopback", "-s"), "--size"),
                        (("send-lat", "--loopback", "-s", "1.5"), "1.5"),
-                       (("send-lat", "--loopback", "-n", "0"), "--iterations"),
+                       (("send-lat", "--loopback", "-n", "0"), "iterations (-n)"),
                        (("send-lat", "--loopback", "-n", "5", "-D", "1s"), "--duration"),
                        (("send-lat", "--loopback", "--timeout", "0"), "--timeout"),
                        (("send-lat", "--loopback", "--wait", "hybrid"), "hybrid"),
