@@ -11,9 +11,11 @@ LIMIT = 1 << 20
 def peak(*length):
     """Peak resident set of a client run of this length, in bytes."""
     with server("--once") as (_, port):
-        with Process("send-lat", ADDRESS, "--port", port, "--warmup", 100, *length) as client:
+        with Process("send-lat", ADDRESS, "--port", port, "--warmup", 100, "--json",
+                     *length) as client:
             _, status, usage = os.wait4(client.pid, 0)
             expect(status == 0, f"status {status}: {client.err()}")
+            expect(document(client.out())["verdict"] == "pass", "no pass")
             return usage.ru_maxrss * 1024
 
 
