@@ -128,13 +128,9 @@ Status RunRemote(const PeerOptions& peer, const SessionContext& context, Request
     return Fail(std::move(socket.error()));
   }
   Connection connection(std::move(*socket));
-  ControlPath& path = requester.control_path;
-  path.local_address = connection.local_address().Host();
-  path.remote_address = connection.remote_address().Host();
-  if (Expected<LocalNetdev> netdev = FindNetdev(path.local_address); netdev) {
-    path.netdev = netdev->name;
-    path.prefix_length = netdev->prefix_length;
-  }
+  requester.control_path = MakeControlPath(connection.local_address().Host(),
+                                           connection.remote_address().Host());
+  const ControlPath& path = requester.control_path;
   record.loopback = path.local_address == path.remote_address;
   return RunOver(std::move(connection), context, requester, output, record);
 }

@@ -4,7 +4,6 @@
 #define VERBSCOPE_CMD_COMMANDS_H_
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,7 +16,6 @@ namespace verbscope {
 
 struct Command {
   CLI::App* app = nullptr;
-  std::shared_ptr<OutputOptions> output;
   std::function<int(const std::vector<std::string>& argv)> run;
 };
 

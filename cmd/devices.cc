@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "cmd/commands.h"
 #include "cmd/output.h"
 #include "core/record/record.h"
@@ -11,7 +13,6 @@ Command AddDevices(CLI::App& app, DeviceProvider& provider) {
       app.add_subcommand("devices", "RDMA devices of this host: ports, GIDs, limits");
   AddOutputOptions(*command, *output_options);
   return {.app = command,
-          .output = output_options,
           .run = [output_options, &provider](const std::vector<std::string>& argv) {
             Record record;
             Output output(*output_options, "devices", argv, record);

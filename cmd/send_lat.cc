@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "cmd/client.h"
 #include "cmd/commands.h"
 
@@ -17,7 +19,6 @@ Command AddSendLat(CLI::App& app, DeviceProvider& provider) {
   AddLocalOptions(*command, options->client.local);
   AddOutputOptions(*command, *output_options);
   return {.app = command,
-          .output = output_options,
           .run = [options, output_options, &provider](const std::vector<std::string>& argv) {
             Record record;
             Output output(*output_options, "send-lat", argv, record);

@@ -2,8 +2,8 @@
 // their place. Survives every client failure.
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -129,13 +129,9 @@ class Server {
       return false;
     }
     ResponderOptions responder = serving_.responder;
-    ControlPath& path = responder.control_path;
-    path.local_address = client.connection.local_address().Host();
-    path.remote_address = client.connection.remote_address().Host();
-    if (Expected<LocalNetdev> netdev = FindNetdev(path.local_address); netdev) {
-      path.netdev = netdev->name;
-      path.prefix_length = netdev->prefix_length;
-    }
+    responder.control_path = MakeControlPath(client.connection.local_address().Host(),
+                                             client.connection.remote_address().Host());
+    const ControlPath& path = responder.control_path;
     // Everything of the last client goes; who we are stays.
     Record fresh;
     fresh.tool_version = record.tool_version;
@@ -214,10 +210,9 @@ int RunServe(const ServeOptions& options, const OutputOptions& output_options,
   if (!serving) return output.Fail(std::move(serving.error()));
   Expected<std::vector<DeviceSummary>> devices = provider.List();
   if (!devices) return output.Fail(std::move(devices.error()));
-  if (devices->empty()) return output.Fail(NoDeviceError());
-  const bool none_usable = std::none_of(devices->begin(), devices->end(),
-                                        [](const DeviceSummary& device) { return device.info; });
-  if (none_usable && devices->front().error) return output.Fail(*devices->front().error);
+  if (Status usable = RequireUsableDevice(*devices); !usable) {
+    return output.Fail(std::move(usable.error()));
+  }
   Server server(std::move(*serving), provider, output, output_options.json);
   Status status = server.Serve(options, record);
   if (!status) {
@@ -241,7 +236,6 @@ Command AddServe(CLI::App& app, DeviceProvider& provider) {
   AddLocalOptions(*command, options->local);
   AddOutputOptions(*command, *output_options);
   return {.app = command,
-          .output = output_options,
           .run = [options, output_options, &provider](const std::vector<std::string>& argv) {
             return RunServe(*options, *output_options, provider, argv);
           }};

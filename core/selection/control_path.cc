@@ -1,5 +1,7 @@
 #include "core/selection/control_path.h"
 
+#include <utility>
+
 #include <fmt/core.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -82,6 +84,17 @@ Expected<LocalNetdev> FindNetdev(std::string_view address) {
   error.message = fmt::format("no netdev of this network namespace has the address {}", address);
   error.next_step = "ip -brief address";
   return Fail(std::move(error));
+}
+
+ControlPath MakeControlPath(std::string local_address, std::string remote_address) {
+  ControlPath path;
+  path.local_address = std::move(local_address);
+  path.remote_address = std::move(remote_address);
+  if (Expected<LocalNetdev> netdev = FindNetdev(path.local_address); netdev) {
+    path.netdev = std::move(netdev->name);
+    path.prefix_length = netdev->prefix_length;
+  }
+  return path;
 }
 
 }  // namespace verbscope

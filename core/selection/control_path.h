@@ -30,6 +30,10 @@ struct LocalNetdev {
   int prefix_length = 0;  // bits
 };
 
+// The path of a connection between these two numeric addresses; netdev and prefix length as far as
+// this namespace knows them.
+ControlPath MakeControlPath(std::string local_address, std::string remote_address);
+
 // The netdev of this network namespace that has `address` (numeric text). With a zone, that netdev.
 // kSetup when the text is no address, no netdev has it, or getifaddrs fails.
 Expected<LocalNetdev> FindNetdev(std::string_view address);

@@ -238,6 +238,14 @@ Error NoDeviceError() {
                     "rdma link add rxe0 type rxe netdev NETDEV; verbscope devices lists what there is");
 }
 
+Status RequireUsableDevice(const std::vector<DeviceSummary>& devices) {
+  if (devices.empty()) return Fail(NoDeviceError());
+  const bool none_usable = std::none_of(devices.begin(), devices.end(),
+                                        [](const DeviceSummary& device) { return device.info; });
+  if (none_usable && devices.front().error) return Fail(*devices.front().error);
+  return {};
+}
+
 Expected<Choice> ChooseDevice(const std::vector<DeviceSummary>& devices,
                               const LocalSettings& settings, const ControlPath& path) {
   const std::string& name = settings.device;
@@ -260,9 +268,7 @@ Expected<Choice> ChooseDevice(const std::vector<DeviceSummary>& devices,
                            "give one of them by --device"));
   }
 
-  const bool none_usable = std::none_of(devices.begin(), devices.end(),
-                                        [](const DeviceSummary& device) { return device.info; });
-  if (none_usable && devices.front().error) return Fail(*devices.front().error);
+  if (Status usable = RequireUsableDevice(devices); !usable) return Fail(std::move(usable.error()));
   return ChooseByPath(devices, settings, path);
 }
 

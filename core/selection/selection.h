@@ -37,6 +37,10 @@ Expected<Choice> ChooseDevice(const std::vector<DeviceSummary>& devices,
 // "no RDMA device on this host", with what to do about it.
 Error NoDeviceError();
 
+// Whether this host could run anything: NoDeviceError for an empty list; when no device can be used,
+// the reason of the first one.
+Status RequireUsableDevice(const std::vector<DeviceSummary>& devices);
+
 // One line with every port of every device: "rxe0 port 1 ACTIVE Ethernet MTU 1024 netdev v0; …".
 // A device that cannot be used says why. "none" for an empty list.
 std::string DescribeChoices(const std::vector<DeviceSummary>& devices);
