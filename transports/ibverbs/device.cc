@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "core/base/file_descriptor.h"
+#include "transports/common/mapped_buffer.h"
+#include "transports/common/qp_text.h"
 #include "transports/ibverbs/identity.h"
-#include "transports/ibverbs/mapped_buffer.h"
 #include "transports/ibverbs/memlock.h"
 #include "transports/ibverbs/port_reader.h"
-#include "transports/ibverbs/qp_text.h"
 
 namespace verbscope {
 namespace {

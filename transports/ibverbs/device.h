@@ -24,10 +24,10 @@
 
 #include "core/base/deadline.h"
 #include "core/base/error.h"
+#include "transports/common/system_files.h"
 #include "transports/device.h"
 #include "transports/ibverbs/causes.h"
 #include "transports/ibverbs/live_objects.h"
-#include "transports/ibverbs/system_files.h"
 #include "transports/ibverbs/teardown_watchdog.h"
 #include "transports/ibverbs/verbs_api.h"
 

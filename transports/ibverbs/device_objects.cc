@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <utility>
 
+#include "transports/common/qp_text.h"
+#include "transports/common/rtr_checks.h"
 #include "transports/ibverbs/device.h"
 #include "transports/ibverbs/inline_probe.h"
-#include "transports/ibverbs/qp_text.h"
-#include "transports/ibverbs/rtr_checks.h"
 
 namespace verbscope {
 namespace {

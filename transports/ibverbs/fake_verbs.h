@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "transports/common/system_files.h"
 #include "transports/device.h"
-#include "transports/ibverbs/system_files.h"
 #include "transports/ibverbs/verbs_api.h"
 
 namespace verbscope {

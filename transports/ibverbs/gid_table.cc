@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstring>
-#include <system_error>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "transports/common/port_text.h"
 
 namespace verbscope {
 namespace {
@@ -36,36 +38,6 @@ std::string GidTypeFromVerbs(uint32_t type, LinkLayer link_layer) {
     default:
       return fmt::format("type {}", type);
   }
-}
-
-std::string FormatGid(const ibv_gid& gid) {
-  std::string text;
-  for (size_t i = 0; i < sizeof(gid.raw); i += 2) {
-    text += fmt::format("{}{:02x}{:02x}", i == 0 ? "" : ":", gid.raw[i], gid.raw[i + 1]);
-  }
-  return text;
-}
-
-std::optional<ibv_gid> ParseGid(std::string_view text) {
-  constexpr size_t kGroup = 5;  // "fe80:"
-  if (text.size() != 8 * kGroup - 1) return std::nullopt;
-  ibv_gid gid = {};
-  for (size_t i = 0; i < 8; ++i) {
-    const std::string_view group = text.substr(i * kGroup, 4);
-    if (i < 7 && text[i * kGroup + 4] != ':') return std::nullopt;
-    uint16_t value = 0;
-    const char* end = group.data() + group.size();
-    const auto result = std::from_chars(group.data(), end, value, 16);
-    if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
-    gid.raw[2 * i] = static_cast<uint8_t>(value >> 8);
-    gid.raw[2 * i + 1] = static_cast<uint8_t>(value & 0xff);
-  }
-  return gid;
-}
-
-bool IsZero(const ibv_gid& gid) {
-  return std::all_of(std::begin(gid.raw), std::end(gid.raw),
-                     [](uint8_t byte) { return byte == 0; });
 }
 
 std::string NetdevOfGid(const std::string& name, uint32_t ifindex) {

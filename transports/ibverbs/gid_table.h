@@ -9,13 +9,13 @@
 #include <infiniband/verbs.h>
 
 #include <cstddef>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "transports/common/system_files.h"
 #include "transports/device.h"
-#include "transports/ibverbs/system_files.h"
 #include "transports/ibverbs/verbs_api.h"
 
 namespace verbscope {
@@ -24,12 +24,6 @@ namespace verbscope {
 // which. An unknown text is passed on.
 std::string GidTypeFromSysfs(std::string_view text, LinkLayer link_layer);
 std::string GidTypeFromVerbs(uint32_t type, LinkLayer link_layer);
-
-// 8 groups of 4 hex digits with colons, as sysfs prints it, and back; nullopt for any other text.
-std::string FormatGid(const ibv_gid& gid);
-std::optional<ibv_gid> ParseGid(std::string_view text);
-
-bool IsZero(const ibv_gid& gid);
 
 // Name of an entry's network device, empty when it is not known or not in this network namespace.
 // `name` is what sysfs says (it names devices of other namespaces too), `ifindex` what the ioctl

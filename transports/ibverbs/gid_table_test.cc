@@ -43,24 +43,6 @@ TEST(GidTypeTest, ATypeOfTheFutureIsShownNotGuessed) {
   EXPECT_EQ(GidTypeFromVerbs(9, LinkLayer::kEthernet), "type 9");
 }
 
-TEST(GidTextTest, FormatAndParseAreInverse) {
-  const std::string text = "2001:0db8:0000:0000:0000:ffff:0a01:0207";
-  const auto gid = ParseGid(text);
-  ASSERT_TRUE(gid);
-  EXPECT_EQ(gid->raw[0], 0x20);
-  EXPECT_EQ(gid->raw[15], 0x07);
-  EXPECT_EQ(FormatGid(*gid), text);
-}
-
-TEST(GidTextTest, OtherTextIsNoGid) {
-  for (const char* text :
-       {"", "fe80::1", "2001:0db8:0000:0000:0000:ffff:0a01:020", "not a GID",
-        "2001-0db8-0000-0000-0000-ffff-0a01-0207", "2001:0db8:0000:0000:0000:ffff:0a01:020g",
-        "2001:0db8:0000:0000:0000:ffff:0a01:-207"}) {
-    EXPECT_FALSE(ParseGid(text)) << text;
-  }
-}
-
 TEST(NetdevTest, OnlyAnInterfaceOfThisNamespaceIsNamed) {
   const unsigned loopback = if_nametoindex("lo");
   ASSERT_NE(loopback, 0u);

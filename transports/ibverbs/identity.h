@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "transports/common/system_files.h"
 #include "transports/device.h"
-#include "transports/ibverbs/system_files.h"
 
 namespace verbscope {
 

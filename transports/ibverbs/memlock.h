@@ -8,11 +8,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "core/base/error.h"
-#include "transports/ibverbs/system_files.h"
+#include "transports/common/system_files.h"
 
 namespace verbscope {
 
@@ -34,9 +33,6 @@ MemlockState ReadMemlockState(const SystemPaths& paths);
 // names it ("the buffer"). When the limit cannot be the reason, it says so and keeps the rest.
 void ExplainEnomem(const MemlockState& state, uint64_t need_bytes, std::string_view what,
                    Error& error);
-
-// "64 KiB", "1.5 MiB", "100 bytes".
-std::string FormatBytes(uint64_t bytes);
 
 }  // namespace verbscope
 

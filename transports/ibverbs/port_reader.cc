@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "transports/common/port_text.h"
 #include "transports/ibverbs/causes.h"
 #include "transports/ibverbs/gid_table.h"
 
@@ -50,34 +51,6 @@ double LinkRateFromSysfs(std::string_view text) {
   char* end = nullptr;
   const double rate = std::strtod(number.c_str(), &end);
   return *end == '\0' && rate > 0 && rate < 1e6 ? rate : 0;
-}
-
-std::string PortStateName(ibv_port_state state) {
-  switch (state) {
-    case IBV_PORT_NOP:
-      return "NOP";
-    case IBV_PORT_DOWN:
-      return "DOWN";
-    case IBV_PORT_INIT:
-      return "INIT";
-    case IBV_PORT_ARMED:
-      return "ARMED";
-    case IBV_PORT_ACTIVE:
-      return "ACTIVE";
-    case IBV_PORT_ACTIVE_DEFER:
-      return "ACTIVE_DEFER";
-  }
-  return fmt::format("state {}", static_cast<int>(state));
-}
-
-uint32_t MtuBytes(ibv_mtu mtu) {
-  return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
-}
-
-LinkLayer LinkLayerOf(uint8_t link_layer) {
-  if (link_layer == IBV_LINK_LAYER_INFINIBAND) return LinkLayer::kInfiniBand;
-  if (link_layer == IBV_LINK_LAYER_ETHERNET) return LinkLayer::kEthernet;
-  return LinkLayer::kUnspecified;
 }
 
 DeviceLimits LimitsOf(const ibv_device_attr& attributes, int comp_vectors) {

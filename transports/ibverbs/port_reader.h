@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "transports/common/system_files.h"
 #include "transports/device.h"
-#include "transports/ibverbs/system_files.h"
 #include "transports/ibverbs/verbs_api.h"
 
 namespace verbscope {
@@ -24,14 +24,6 @@ double LinkRate(uint8_t width_code, uint8_t speed_code);
 // The same from the text of ports/N/rate ("100 Gb/sec (4X EDR)"); 0 for any other text. Newer
 // speeds do not fit the 8 bits of active_speed and are only there.
 double LinkRateFromSysfs(std::string_view text);
-
-// "ACTIVE", "DOWN", "INIT", "ARMED", "NOP", "ACTIVE_DEFER"; "state N" for another.
-std::string PortStateName(ibv_port_state state);
-
-// Bytes of an MTU code, 0 for a code that is none.
-uint32_t MtuBytes(ibv_mtu mtu);
-
-LinkLayer LinkLayerOf(uint8_t link_layer);
 
 DeviceLimits LimitsOf(const ibv_device_attr& attributes, int comp_vectors);
 

@@ -45,19 +45,6 @@ TEST(LinkRateTest, SysfsTextIsReadWithItsUnit) {
   }
 }
 
-TEST(PortTextTest, StatesMtusAndLinkLayersAreNamed) {
-  EXPECT_EQ(PortStateName(IBV_PORT_ACTIVE), "ACTIVE");
-  EXPECT_EQ(PortStateName(IBV_PORT_INIT), "INIT");
-  EXPECT_EQ(PortStateName(static_cast<ibv_port_state>(7)), "state 7");
-  EXPECT_EQ(MtuBytes(IBV_MTU_256), 256u);
-  EXPECT_EQ(MtuBytes(IBV_MTU_4096), 4096u);
-  EXPECT_EQ(MtuBytes(static_cast<ibv_mtu>(0)), 0u);
-  EXPECT_EQ(MtuBytes(static_cast<ibv_mtu>(6)), 0u);
-  EXPECT_EQ(LinkLayerOf(IBV_LINK_LAYER_INFINIBAND), LinkLayer::kInfiniBand);
-  EXPECT_EQ(LinkLayerOf(IBV_LINK_LAYER_ETHERNET), LinkLayer::kEthernet);
-  EXPECT_EQ(LinkLayerOf(IBV_LINK_LAYER_UNSPECIFIED), LinkLayer::kUnspecified);
-}
-
 TEST(LimitsTest, NegativeCountsAreNoneAndDepthsFitTheAttribute) {
   ibv_device_attr attributes = {};
   attributes.max_qp_wr = -1;

@@ -1,12 +1,11 @@
-#include "transports/ibverbs/rtr_checks.h"
+#include "transports/common/rtr_checks.h"
 
 #include <fmt/core.h>
 
 #include <string>
 #include <utility>
 
-#include "transports/ibverbs/gid_table.h"
-#include "transports/ibverbs/port_reader.h"
+#include "transports/common/port_text.h"
 
 namespace verbscope {
 namespace {

@@ -1,12 +1,11 @@
-#include "transports/ibverbs/qp_text.h"
+#include "transports/common/qp_text.h"
 
 #include <fmt/core.h>
 
 #include <array>
 #include <iterator>
 
-#include "transports/ibverbs/gid_table.h"
-#include "transports/ibverbs/port_reader.h"
+#include "transports/common/port_text.h"
 
 namespace verbscope {
 namespace {

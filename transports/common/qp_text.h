@@ -1,6 +1,6 @@
 // QP states, attributes and asynchronous events as text for error messages. Pure functions.
-#ifndef VERBSCOPE_TRANSPORTS_IBVERBS_QP_TEXT_H_
-#define VERBSCOPE_TRANSPORTS_IBVERBS_QP_TEXT_H_
+#ifndef VERBSCOPE_TRANSPORTS_COMMON_QP_TEXT_H_
+#define VERBSCOPE_TRANSPORTS_COMMON_QP_TEXT_H_
 
 #include <infiniband/verbs.h>
 
@@ -22,4 +22,4 @@ std::string DescribeAsyncEvent(const ibv_async_event& event, std::string_view de
 
 }  // namespace verbscope
 
-#endif  // VERBSCOPE_TRANSPORTS_IBVERBS_QP_TEXT_H_
+#endif  // VERBSCOPE_TRANSPORTS_COMMON_QP_TEXT_H_

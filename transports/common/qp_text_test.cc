@@ -1,4 +1,4 @@
-#include "transports/ibverbs/qp_text.h"
+#include "transports/common/qp_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

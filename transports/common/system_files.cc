@@ -1,4 +1,4 @@
-#include "transports/ibverbs/system_files.h"
+#include "transports/common/system_files.h"
 
 #include <dirent.h>
 #include <fcntl.h>

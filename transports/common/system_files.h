@@ -3,8 +3,8 @@
 //
 // Plain values and pure reads; any thread. Nothing here is an error: a file that is missing or
 // cannot be read is a value that is not known.
-#ifndef VERBSCOPE_TRANSPORTS_IBVERBS_SYSTEM_FILES_H_
-#define VERBSCOPE_TRANSPORTS_IBVERBS_SYSTEM_FILES_H_
+#ifndef VERBSCOPE_TRANSPORTS_COMMON_SYSTEM_FILES_H_
+#define VERBSCOPE_TRANSPORTS_COMMON_SYSTEM_FILES_H_
 
 #include <optional>
 #include <string>
@@ -42,4 +42,4 @@ std::vector<std::string> ListFolder(const std::string& path);
 
 }  // namespace verbscope
 
-#endif  // VERBSCOPE_TRANSPORTS_IBVERBS_SYSTEM_FILES_H_
+#endif  // VERBSCOPE_TRANSPORTS_COMMON_SYSTEM_FILES_H_

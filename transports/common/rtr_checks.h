@@ -2,8 +2,8 @@
 //
 // Why: ibv_modify_qp to RTR is where a wrong address, GID, MTU or port shows, and all it answers is
 // "Invalid argument", or success followed by a timeout of the first message. Pure functions.
-#ifndef VERBSCOPE_TRANSPORTS_IBVERBS_RTR_CHECKS_H_
-#define VERBSCOPE_TRANSPORTS_IBVERBS_RTR_CHECKS_H_
+#ifndef VERBSCOPE_TRANSPORTS_COMMON_RTR_CHECKS_H_
+#define VERBSCOPE_TRANSPORTS_COMMON_RTR_CHECKS_H_
 
 #include <infiniband/verbs.h>
 
@@ -34,4 +34,4 @@ Status CheckRtrInputs(const ibv_qp_attr& attributes, const RtrFacts& facts);
 
 }  // namespace verbscope
 
-#endif  // VERBSCOPE_TRANSPORTS_IBVERBS_RTR_CHECKS_H_
+#endif  // VERBSCOPE_TRANSPORTS_COMMON_RTR_CHECKS_H_

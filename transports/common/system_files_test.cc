@@ -1,9 +1,11 @@
-#include "transports/ibverbs/system_files.h"
+#include "transports/common/system_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <string>
+
+#include "transports/common/temp_tree.h"
 
 namespace verbscope {
 namespace {
@@ -11,35 +13,36 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const std::string kSysfs = "transports/ibverbs/testdata/sysfs";
-
 TEST(SystemFilesTest, TextLosesItsLineEnd) {
-  EXPECT_EQ(ReadText(kSysfs + "/class/infiniband/mlx5_0/hca_type"), "MT4123");
+  const TempTree tree;
+  EXPECT_EQ(ReadText(tree.Write("hca_type", "MT4123\n")), "MT4123");
 }
 
 TEST(SystemFilesTest, AnEmptyFileIsEmptyTextAndAMissingOneIsNothing) {
-  EXPECT_EQ(ReadText(kSysfs + "/class/infiniband/renamed0/fw_ver"), "");
-  EXPECT_FALSE(ReadText(kSysfs + "/no/such/file"));
-  EXPECT_FALSE(ReadText(kSysfs + "/class"));  // a folder opens, but does not read
+  const TempTree tree;
+  EXPECT_EQ(ReadText(tree.Write("fw_ver", "")), "");
+  EXPECT_EQ(ReadText(tree.Write("blank", " \n")), "");
+  EXPECT_FALSE(ReadText(tree.root() + "/no/such/file"));
+  EXPECT_FALSE(ReadText(tree.root()));  // a folder opens, but does not read
 }
 
 TEST(SystemFilesTest, ZeroBytesAtTheEndAreNoText) {
-  const std::string path = ::testing::TempDir() + "/zero_bytes";
-  std::ofstream(path) << std::string("name\n\0\0", 7);
-  EXPECT_EQ(ReadText(path), "name");
+  const TempTree tree;
+  EXPECT_EQ(ReadText(tree.Write("zero_bytes", std::string("name\n\0\0", 7))), "name");
 }
 
 TEST(SystemFilesTest, ReadsWholeFilesLongerThanOneRead) {
-  const std::string path = ::testing::TempDir() + "/long";
+  const TempTree tree;
   const std::string text(10000, 'x');
-  std::ofstream(path) << text << "\n";
-  EXPECT_EQ(ReadText(path), text);
+  EXPECT_EQ(ReadText(tree.Write("long", text + "\n")), text);
 }
 
 TEST(SystemFilesTest, ANumberIsTheWholeTextOrNothing) {
-  EXPECT_EQ(ReadInt(kSysfs + "/class/infiniband/mlx5_0/device/numa_node"), 1);
-  EXPECT_FALSE(ReadInt(kSysfs + "/class/infiniband/mlx5_0/node_type"));  // "1: CA"
-  EXPECT_FALSE(ReadInt(kSysfs + "/no/such/file"));
+  const TempTree tree;
+  EXPECT_EQ(ReadInt(tree.Write("numa_node", "-1\n")), -1);
+  EXPECT_FALSE(ReadInt(tree.Write("node_type", "1: CA\n")));
+  EXPECT_FALSE(ReadInt(tree.Write("empty", "")));
+  EXPECT_FALSE(ReadInt(tree.root() + "/no/such/file"));
 }
 
 TEST(SystemFilesTest, FindsTheValueOfAWholeKey) {
@@ -53,8 +56,10 @@ TEST(SystemFilesTest, FindsTheValueOfAWholeKey) {
 }
 
 TEST(SystemFilesTest, FoldersAreListedInOrder) {
-  EXPECT_THAT(ListFolder(kSysfs + "/class/infiniband_verbs"), ElementsAre("uverbs0", "uverbs1"));
-  EXPECT_THAT(ListFolder(kSysfs + "/no/such/folder"), IsEmpty());
+  const TempTree tree;
+  for (const char* name : {"uverbs1", "uverbs0", ".hidden"}) tree.Write(name, "");
+  EXPECT_THAT(ListFolder(tree.root()), ElementsAre("uverbs0", "uverbs1"));
+  EXPECT_THAT(ListFolder(tree.root() + "/no/such/folder"), IsEmpty());
 }
 
 TEST(SystemFilesTest, PathsFollowTheRoots) {

@@ -1,4 +1,4 @@
-#include "transports/ibverbs/rtr_checks.h"
+#include "transports/common/rtr_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
