@@ -28,17 +28,6 @@ Error UsageError(std::string message, std::string next_step) {
   return error;
 }
 
-// What is wrong on this host is said before the peer is bothered: no device at all, or a named one
-// that does not exist or cannot be used.
-Status RequireDevice(DeviceProvider& provider, const LocalSettings& settings) {
-  Expected<std::vector<DeviceSummary>> devices = provider.List();
-  if (!devices) return Fail(std::move(devices.error()));
-  if (settings.device.empty()) return devices->empty() ? Fail(NoDeviceError()) : Status();
-  Expected<Choice> choice = ChooseDevice(*devices, settings, {});
-  if (!choice) return Fail(std::move(choice.error()));
-  return {};
-}
-
 LocalHello Hello() { return {.tool_version = kVersion}; }
 
 // The other end of a --loopback run, on a thread of its own.
@@ -159,7 +148,12 @@ Status RunClient(const ClientOptions& options, const Plan& plan, DeviceProvider&
     if (!asked) return Fail(NameOption(std::move(asked.error()), "--peer", peer.peer));
     requester.peer = std::move(*asked);
   }
-  if (Status status = RequireDevice(provider, requester.settings); !status) return status;
+  // What is wrong on this host is said before the peer is bothered.
+  Expected<std::vector<DeviceSummary>> devices = provider.ListFor(requester.settings.device);
+  if (!devices) return Fail(std::move(devices.error()));
+  if (Status status = RequireUsableDevice(*devices, requester.settings, peer.loopback); !status) {
+    return status;
+  }
   const SessionContext context{
       .provider = provider,
       .interrupt = ProcessInterrupt(),

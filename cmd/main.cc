@@ -12,11 +12,11 @@
 #include <fmt/core.h>
 
 #include "cmd/commands.h"
+#include "cmd/host_devices.h"
 #include "cmd/output.h"
 #include "cmd/signals.h"
 #include "cmd/version.h"
 #include "core/record/record.h"
-#include "transports/ibverbs/provider.h"
 
 namespace verbscope {
 namespace {
@@ -80,7 +80,7 @@ int Main(const std::vector<std::string>& argv) {
     WriteStandardError("error: " + line);
     ::_exit(ExitCode(ErrorClass::kDeadline));
   };
-  IbverbsProvider provider(ibverbs);
+  HostDevices provider(ibverbs, kVersion);
   const std::vector<Command> commands = {AddSendLat(app, provider), AddServe(app, provider),
                                          AddDevices(app, provider)};
   const bool known = argv.size() < 2 || argv[1].starts_with("-") ||

@@ -208,9 +208,10 @@ int RunServe(const ServeOptions& options, const OutputOptions& output_options,
   }
   Expected<Serving> serving = Prepare(options);
   if (!serving) return output.Fail(std::move(serving.error()));
-  Expected<std::vector<DeviceSummary>> devices = provider.List();
+  const LocalSettings& settings = serving->responder.settings;
+  Expected<std::vector<DeviceSummary>> devices = provider.ListFor(settings.device);
   if (!devices) return output.Fail(std::move(devices.error()));
-  if (Status usable = RequireUsableDevice(*devices); !usable) {
+  if (Status usable = RequireUsableDevice(*devices, settings, /*loopback=*/false); !usable) {
     return output.Fail(std::move(usable.error()));
   }
   Server server(std::move(*serving), provider, output, output_options.json);

@@ -55,4 +55,38 @@ std::string QpStateName(ibv_qp_state state) {
   return index < kStates.size() ? std::string(kStates[index]) : "state " + std::to_string(index);
 }
 
+namespace {
+
+Error NotOffered(std::string_view call, const DeviceInfo& info) {
+  Error error;
+  error.error_class = ErrorClass::kSetup;
+  error.message = std::string(call) + " is not offered for " + info.name;
+  error.next_step = "use another device, for example --device soft";
+  return error;
+}
+
+}  // namespace
+
+Expected<Srq> Device::CreateSrq(const SrqOptions& /*options*/) {
+  return Fail(NotOffered("ibv_create_srq", info()));
+}
+
+Status Device::SetSrqLimit(ibv_srq* /*srq*/, uint32_t /*limit*/) {
+  return Fail(NotOffered("ibv_modify_srq", info()));
+}
+
+Status Device::ModerateCq(ibv_cq* /*cq*/, uint16_t /*count*/, uint16_t /*period_us*/) {
+  return Fail(NotOffered("ibv_modify_cq", info()));
+}
+
+Status Device::ResizeCq(ibv_cq* /*cq*/, uint32_t /*cqe*/) {
+  return Fail(NotOffered("ibv_resize_cq", info()));
+}
+
+ibv_qp_ex* Device::Extended(ibv_qp* /*qp*/) { return nullptr; }
+
+ibv_cq_ex* Device::Extended(ibv_cq* /*cq*/) { return nullptr; }
+
+Status Device::Destroy(ibv_srq* /*srq*/) { return Fail(NotOffered("ibv_destroy_srq", info())); }
+
 }  // namespace verbscope

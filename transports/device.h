@@ -86,6 +86,8 @@ struct DeviceInfo {
   int numa_node = -1;        // -1 none or not known
   uint32_t vendor_id = 0;
   uint32_t vendor_part_id = 0;
+  std::string link;  // how packets travel, for a software device ("memory"); empty for hardware
+  std::string icrc;  // and how strongly they are checked on the way
   DeviceLimits limits;
   std::vector<PortInfo> ports;
 };
@@ -138,6 +140,7 @@ using Mr = Owned<ibv_mr>;
 using CompChannel = Owned<ibv_comp_channel>;
 using Cq = Owned<ibv_cq>;
 using Qp = Owned<ibv_qp>;
+using Srq = Owned<ibv_srq>;
 
 struct BufferOptions {
   size_t bytes = 0;        // 0 is allowed: an empty buffer that needs no registration
@@ -163,10 +166,18 @@ struct CqOptions {
   void* context = nullptr;
 };
 
+struct SrqOptions {
+  ibv_pd* pd = nullptr;
+  uint32_t max_wr = 1;
+  uint32_t max_sge = 1;
+};
+
 struct QpOptions {
   ibv_pd* pd = nullptr;
   ibv_cq* send_cq = nullptr;
   ibv_cq* recv_cq = nullptr;
+  ibv_srq* srq = nullptr;  // null: a receive queue of its own
+  bool signal_all = false;  // every send completes, whatever its flags
   uint32_t max_send_wr = 1;
   uint32_t max_recv_wr = 1;
   uint32_t max_send_sge = 1;
@@ -214,6 +225,21 @@ class Device {
   // Wraps ibv_modify_qp. `what` names the transition for the error text ("INIT to RTR").
   virtual Status ModifyQp(ibv_qp* qp, ibv_qp_attr& attributes, int mask, std::string_view what) = 0;
   virtual Expected<ibv_qp_state> QueryQpState(ibv_qp* qp) = 0;
+
+  // Shared receive queues, event moderation and the extended interfaces. A device without them
+  // answers kSetup, or null.
+  virtual Expected<Srq> CreateSrq(const SrqOptions& options);
+  // One SRQ_LIMIT_REACHED event when fewer than `limit` receives are left (ibv_modify_srq(3)).
+  virtual Status SetSrqLimit(ibv_srq* srq, uint32_t limit);
+  // Events of an armed CQ are held back until `count` completions or `period_us` (ibv_modify_cq(3)).
+  virtual Status ModerateCq(ibv_cq* cq, uint16_t count, uint16_t period_us);
+  virtual Status ResizeCq(ibv_cq* cq, uint32_t cqe);
+  // The same object with ibv_wr_* and ibv_start_poll, or null.
+  virtual ibv_qp_ex* Extended(ibv_qp* qp);
+  virtual ibv_cq_ex* Extended(ibv_cq* cq);
+  // What the device has counted since it was opened, in a fixed order; empty when it counts nothing.
+  virtual std::vector<std::pair<std::string, uint64_t>> ReadCounters() { return {}; }
+
   // Largest payload that ibv_post_send takes inline on an RC QP with one SGE, in bytes. Found by
   // creating QPs (no query reports it), few steps, cached. 0: no inline.
   virtual Expected<uint32_t> MaxInlineBytes() = 0;
@@ -247,6 +273,7 @@ class Device {
   virtual Status Destroy(ibv_comp_channel* channel) = 0;
   virtual Status Destroy(ibv_cq* cq) = 0;
   virtual Status Destroy(ibv_qp* qp) = 0;
+  virtual Status Destroy(ibv_srq* srq);
 
   TeardownReport* teardown_report_ = nullptr;
 };
@@ -258,6 +285,11 @@ class DeviceProvider {
   // All devices of this kind, usable or not, in the system's order. Fails only when the listing
   // itself fails (no kernel support at all is an empty list).
   virtual Expected<std::vector<DeviceSummary>> List() = 0;
+  // The same list for the choice of `device`, the value of --device: a device string with settings
+  // ("soft:drop=1%") stands in it under just that name. kUsage when the string is not understood.
+  virtual Expected<std::vector<DeviceSummary>> ListFor(const std::string& /*device*/) {
+    return List();
+  }
   // kSetup when there is no such device, it cannot be opened, or it is refused (iWARP).
   virtual Expected<std::unique_ptr<Device>> Open(const std::string& name) = 0;
 };

@@ -69,6 +69,8 @@ DeviceRecord Describe(const DeviceInfo& device, const PortInfo& port,
         .index = gid->index, .value = gid->value, .type = gid->type, .netdev = gid->netdev};
   }
   if (device.numa_node >= 0) record.numa_node = device.numa_node;
+  if (!device.link.empty()) record.link = device.link;
+  if (!device.icrc.empty()) record.icrc = device.icrc;
   return record;
 }
 

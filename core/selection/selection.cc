@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,9 @@
 
 namespace verbscope {
 namespace {
+
+// What a soft device calls its provider (DeviceInfo).
+constexpr std::string_view kSoftProvider = "soft";
 
 Error SetupError(std::string message, std::string cause, std::string next_step) {
   Error error;
@@ -221,6 +225,35 @@ Expected<Choice> ChooseByPath(const std::vector<DeviceSummary>& devices,
   return Fail(NoMatchError(devices, settings, path));
 }
 
+bool IsSoft(const DeviceSummary& device) {
+  return device.info && device.info->provider == kSoftProvider;
+}
+
+std::vector<DeviceSummary> RealOnes(const std::vector<DeviceSummary>& devices) {
+  std::vector<DeviceSummary> real;
+  std::ranges::remove_copy_if(devices, std::back_inserter(real), IsSoft);
+  return real;
+}
+
+// A real device with an active port, else the soft one.
+Expected<Choice> ChooseForLoopback(const std::vector<DeviceSummary>& devices,
+                                   const std::vector<DeviceSummary>& real,
+                                   const LocalSettings& settings, const ControlPath& path) {
+  Expected<Choice> choice =
+      real.empty() ? Fail(NoDeviceError()) : ChooseByPath(real, settings, path);
+  const auto soft = std::ranges::find_if(devices, IsSoft);
+  // A port that was asked for by number is one of a real device.
+  if (choice || soft == devices.end() || settings.ib_port) return choice;
+  return Choice{.device = soft->name,
+                .port = 1,
+                .reason = "no RDMA device of this host has an active port",
+                .notice = real.empty()
+                              ? "no RDMA device on this host: the software device was taken"
+                              : "no RDMA device has an active port: the software device was taken; "
+                                "the devices are: " +
+                                    DescribeChoices(real)};
+}
+
 }  // namespace
 
 std::string DescribeChoices(const std::vector<DeviceSummary>& devices) {
@@ -234,16 +267,22 @@ std::string DescribeChoices(const std::vector<DeviceSummary>& devices) {
 Error NoDeviceError() {
   return SetupError("no RDMA device on this host",
                     "no driver has registered one, or it is in another network namespace",
-                    "load the driver of the adapter, or make a software device: "
-                    "rdma link add rxe0 type rxe netdev NETDEV; verbscope devices lists what there is");
+                    "use the built-in software device with --device soft (on both sides), load the "
+                    "driver of the adapter, or make a kernel software device: "
+                    "rdma link add rxe0 type rxe netdev NETDEV");
 }
 
-Status RequireUsableDevice(const std::vector<DeviceSummary>& devices) {
-  if (devices.empty()) return Fail(NoDeviceError());
-  const bool none_usable = std::none_of(devices.begin(), devices.end(),
-                                        [](const DeviceSummary& device) { return device.info; });
-  if (none_usable && devices.front().error) return Fail(*devices.front().error);
-  return {};
+Status RequireUsableDevice(const std::vector<DeviceSummary>& devices,
+                           const LocalSettings& settings, bool loopback) {
+  if (!settings.device.empty()) {
+    Expected<Choice> choice = ChooseDevice(devices, settings, {});
+    return choice ? Status() : Fail(std::move(choice.error()));
+  }
+  const std::vector<DeviceSummary> real = RealOnes(devices);
+  const auto usable = [](const DeviceSummary& device) { return device.info.has_value(); };
+  if (std::ranges::any_of(real, usable) || (loopback && real.size() < devices.size())) return {};
+  if (real.empty()) return Fail(NoDeviceError());
+  return real.front().error ? Fail(*real.front().error) : Fail(NoDeviceError());
 }
 
 Expected<Choice> ChooseDevice(const std::vector<DeviceSummary>& devices,
@@ -252,24 +291,22 @@ Expected<Choice> ChooseDevice(const std::vector<DeviceSummary>& devices,
   const auto named = std::find_if(devices.begin(), devices.end(),
                                   [&](const DeviceSummary& device) { return device.name == name; });
   if (!name.empty() && named != devices.end()) return ChooseNamed(*named, settings, path);
-  if (name == "soft" || name.starts_with("soft:")) {
-    return Fail(SetupError("this build has no soft device",
-                           "the devices are: " + DescribeChoices(devices),
-                           "give one of them by --device"));
-  }
-  if (devices.empty()) {
-    Error error = NoDeviceError();
-    if (!name.empty()) error.message += ", so none named " + name;
-    return Fail(std::move(error));
-  }
+  const std::vector<DeviceSummary> real = RealOnes(devices);
   if (!name.empty()) {
+    if (real.empty()) {
+      Error error = NoDeviceError();
+      error.message += ", so none named " + name;
+      return Fail(std::move(error));
+    }
     return Fail(SetupError(fmt::format("there is no RDMA device {}", name),
                            "the devices are: " + DescribeChoices(devices),
                            "give one of them by --device"));
   }
-
-  if (Status usable = RequireUsableDevice(devices); !usable) return Fail(std::move(usable.error()));
-  return ChooseByPath(devices, settings, path);
+  if (path.loopback) return ChooseForLoopback(devices, real, settings, path);
+  if (Status usable = RequireUsableDevice(real, settings, false); !usable) {
+    return Fail(std::move(usable.error()));
+  }
+  return ChooseByPath(real, settings, path);
 }
 
 }  // namespace verbscope

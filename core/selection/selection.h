@@ -3,6 +3,8 @@
 //
 // Rules, first match wins (the contract is the row of --device in the command-line reference):
 //   1. --device NAME: that one, or an error that names those that exist.
+//      Only by name, or in --loopback when no real device has an active port, is the soft device
+//      chosen: a run against another host must never measure something else silently.
 //   2. Both ends on this host: the first device with an active port.
 //   3. The active port with a GID on the netdev that owns the control address.
 //   4. The active port with a GID in the subnet of the control address. Link-local addresses do not
@@ -37,9 +39,11 @@ Expected<Choice> ChooseDevice(const std::vector<DeviceSummary>& devices,
 // "no RDMA device on this host", with what to do about it.
 Error NoDeviceError();
 
-// Whether this host could run anything: NoDeviceError for an empty list; when no device can be used,
-// the reason of the first one.
-Status RequireUsableDevice(const std::vector<DeviceSummary>& devices);
+// Whether this side could run anything with these settings, as far as is known before there is a
+// peer: a named device exists and can be used; without a name, some real device can, or with
+// `loopback` the soft one.
+Status RequireUsableDevice(const std::vector<DeviceSummary>& devices,
+                           const LocalSettings& settings, bool loopback);
 
 // One line with every port of every device: "rxe0 port 1 ACTIVE Ethernet MTU 1024 netdev v0; …".
 // A device that cannot be used says why. "none" for an empty list.

@@ -39,7 +39,7 @@ Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings&
   const Status pinned = PinThread(settings.cpus);
   record = DescribeHost(role);
   if (!pinned) return Fail(pinned.error());
-  Expected<std::vector<DeviceSummary>> devices = context.provider.List();
+  Expected<std::vector<DeviceSummary>> devices = context.provider.ListFor(settings.device);
   if (!devices) return Fail(std::move(devices.error()));
   Expected<Choice> choice = ChooseDevice(*devices, settings, path);
   if (!choice) return Fail(std::move(choice.error()));
@@ -74,7 +74,9 @@ std::string ShareCpus(SideState& side, bool same_host) {
   const int pollers =
       (side.settings.wait.uses_events() ? 0 : 1) + (side.peer_wait.uses_events() ? 0 : 1);
   const int usable = UsableCpuCount();
-  side.shares_cpu = same_host && pollers == 2 && usable <= pollers;
+  // The soft device makes progress inside the polls; a kernel device needs a CPU besides them.
+  const bool polls_do_the_work = !side.device->info().link.empty();
+  side.shares_cpu = same_host && pollers == 2 && usable < pollers + (polls_do_the_work ? 0 : 1);
   if (!side.shares_cpu) return "";
   return fmt::format(
       "both ends poll on this host and may use {} CPU{} only, with nothing left for the device's own "

@@ -3,7 +3,8 @@
 // Encode and Decode are the only two places that know byte positions. Decode is fed with bytes from
 // outside: it never reads past the span and accepts no packet that breaks the fixed rules (known RC
 // opcode, TVer 0, complete headers, room for the pad, P_Key, destination QP not 0 or 1). Rules that
-// depend on a QP (PSN, payload against MTU) belong to the engine. Pure; any thread; nothing allocates.
+// depend on a QP (PSN, payload against MTU) belong to the engine. Pure; any thread; nothing
+// allocates.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_WIRE_HEADER_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_WIRE_HEADER_H_
 
@@ -36,7 +37,7 @@ struct Header {
   uint32_t psn = 0;       // 24 bits
   // AETH
   uint8_t syndrome = 0;
-  uint32_t msn = 0;       // 24 bits
+  uint32_t msn = 0;  // 24 bits
   // RETH; AtomicETH shares the first two
   uint64_t address = 0;
   uint32_t rkey = 0;
@@ -57,11 +58,11 @@ size_t Encode(const Header& header, std::byte* out);
 
 enum class DecodeResult : uint8_t {
   kOk,
-  kTruncated,      // headers or pad do not fit
+  kTruncated,  // headers or pad do not fit
   kUnknownOpcode,
-  kBadVersion,     // TVer is not 0
-  kBadPkey,        // neither 0xffff nor 0x7fff
-  kBadQpn,         // 0 (SMI), 1 (GSI) or the multicast number
+  kBadVersion,  // TVer is not 0
+  kBadPkey,     // neither 0xffff nor 0x7fff
+  kBadQpn,      // 0 (SMI), 1 (GSI) or the multicast number
 };
 std::string_view Name(DecodeResult result);
 

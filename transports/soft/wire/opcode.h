@@ -37,22 +37,22 @@ enum class Opcode : uint8_t {
 
 // How much payload a packet of this opcode carries.
 enum class PayloadRule : uint8_t {
-  kNone,       // exactly 0
-  kFull,       // exactly the path MTU
-  kOneToMtu,   // 1 … path MTU
-  kUpToMtu,    // 0 … path MTU
+  kNone,      // exactly 0
+  kFull,      // exactly the path MTU
+  kOneToMtu,  // 1 … path MTU
+  kUpToMtu,   // 0 … path MTU
 };
 
 // Bits of OpcodeInfo::flags.
 enum OpcodeFlag : uint16_t {
-  kOpRequest = 1 << 0,     // requester to responder
-  kOpResponse = 1 << 1,    // responder to requester
-  kOpStarts = 1 << 2,      // first or only packet of a message
-  kOpEnds = 1 << 3,        // last or only packet of a message
+  kOpRequest = 1 << 0,   // requester to responder
+  kOpResponse = 1 << 1,  // responder to requester
+  kOpStarts = 1 << 2,    // first or only packet of a message
+  kOpEnds = 1 << 3,      // last or only packet of a message
   kOpSend = 1 << 4,
   kOpWrite = 1 << 5,
-  kOpRead = 1 << 6,        // READ request or response
-  kOpAtomic = 1 << 7,      // atomic request or acknowledge
+  kOpRead = 1 << 6,    // READ request or response
+  kOpAtomic = 1 << 7,  // atomic request or acknowledge
   kOpReth = 1 << 8,
   kOpImm = 1 << 9,
   kOpAeth = 1 << 10,
@@ -62,9 +62,9 @@ enum OpcodeFlag : uint16_t {
 };
 
 struct OpcodeInfo {
-  std::string_view name;         // "SEND Only with Immediate"; empty: not an RC opcode
-  uint16_t flags = 0;            // OpcodeFlag
-  uint8_t extension_bytes = 0;   // all headers between BTH and payload
+  std::string_view name;        // "SEND Only with Immediate"; empty: not an RC opcode
+  uint16_t flags = 0;           // OpcodeFlag
+  uint8_t extension_bytes = 0;  // all headers between BTH and payload
   PayloadRule payload = PayloadRule::kNone;
 
   constexpr bool valid() const { return !name.empty(); }

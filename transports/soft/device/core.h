@@ -1,0 +1,135 @@
+// What one opened soft device is made of, and how it makes progress.
+//
+// Progress. Whoever polls drives the engine: an empty poll costs a few loads; when a packet waits, the
+// poller takes the lock, delivers packets and answers them. A post sends at once. Answers that nobody
+// waits for (an ACK) leave with the next post or poll, after the message that the program sends in
+// reply. When nobody polls, the helper thread does the same work (helper.h).
+//
+// Locking. One spin lock for everything the engine and the link touch, and for the tables of objects.
+// The link's waiting side and the helper's sleep hold nothing.
+//
+// Ownership: SoftDevice owns the core; objects point to it.
+#ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_CORE_H_
+#define VERBSCOPE_TRANSPORTS_SOFT_DEVICE_CORE_H_
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/file_descriptor.h"
+#include "transports/device.h"
+#include "transports/soft/device/objects.h"
+#include "transports/soft/device/packet_path.h"
+#include "transports/soft/device/spin_lock.h"
+#include "transports/soft/engine/engine.h"
+#include "transports/soft/link/memory_link.h"
+#include "transports/soft/options/hooks.h"
+#include "transports/soft/options/soft_options.h"
+
+namespace verbscope::soft {
+
+// CLOCK_MONOTONIC in ns: the time of all timers.
+uint64_t NowNs();
+
+class SoftCore final : public EventSink, public CompletionFilter {
+ public:
+  static Expected<std::unique_ptr<SoftCore>> Create(const SoftOptions& options,
+                                                    const DeviceInfo& info);
+  ~SoftCore() override;
+  SoftCore(const SoftCore&) = delete;
+  SoftCore& operator=(const SoftCore&) = delete;
+
+  SpinLock& lock() { return lock_; }
+  Engine& engine() { return *engine_; }
+  MemoryLink& link() { return *link_; }
+  const SoftOptions& options() const { return options_; }
+  verbs_context& verbs() { return verbs_; }
+  ControlFaults& control_faults() { return control_faults_; }
+
+  // The data path; see data_path.cc.
+  // Whether a poller should take the lock. No lock.
+  bool NeedsService() const {
+    return attention_.load(std::memory_order_relaxed) || link_->Pending();
+  }
+  bool attention() const { return attention_.load(std::memory_order_relaxed); }
+  void SetAttention() { attention_.store(true, std::memory_order_relaxed); }
+
+  // Lock held. Delivers waiting packets, at most a batch. Returns how many.
+  size_t Deliver() { return link_->Poll(packets_->receiver(), kBatch); }
+  // Lock held. Sends everything that is owed and may be sent, and wakes peers.
+  void Service();
+  // Lock held. Timers, held-back packets and events whose time has come.
+  void Tick(uint64_t now_ns);
+  // No lock. For every few hundred empty polls: timers, and a sign of life for the helper.
+  void IdlePoll();
+  // Lock held. Deliver and Service until nothing waits, at most a few rounds; Tick once.
+  void Drive(uint64_t now_ns);
+  // Lock held. When time matters next; 0: at once.
+  std::optional<uint64_t> NextTimer() const;
+
+  // Signs of life of a program that drives the device itself.
+  uint64_t activity() const { return activity_.load(std::memory_order_relaxed); }
+  void CountActivity() { activity_.fetch_add(1, std::memory_order_relaxed); }
+
+  // Lock held. Tells peers (or withdraws) that a CQ waits for an event.
+  void ArmPeers(SoftCq& cq);
+  void ArmPeersOf(QueuePair& qp);
+  // Lock held. Raises the event of a CQ on its channel.
+  void RaiseCqEvent(SoftCq& cq);
+
+  // EventSink and CompletionFilter: from the engine, lock held.
+  void OnCompletionEvent(CompletionQueue& cq) override;
+  void OnQpEvent(ibv_event_type type, QueuePair& qp) override;
+  void OnCqError(CompletionQueue& cq) override;
+  void OnSrqEvent(ibv_event_type type, ReceiveQueue& srq) override;
+  void Apply(ibv_wc& wc) override { completion_faults_.Apply(wc); }
+
+  // Lock held. The oldest asynchronous event.
+  std::optional<ibv_async_event> TakeAsyncEvent();
+  // Lock held. Drops the events of an object that is being destroyed.
+  void ForgetAsyncEvents(const void* element);
+  int async_fd() const { return async_fd_.get(); }
+
+  // Lock held. Of engine and link together.
+  Counters counters() const;
+  // Lock held. Faults injected so far, and wake-ups made.
+  FaultCounts faults() const { return packets_->faults(); }
+  uint64_t helper_wakeups = 0;
+  uint64_t events_raised = 0;
+  std::vector<SoftCq*> late_cqs;  // with an event that is held back, or moderation
+
+ private:
+  static constexpr size_t kBatch = 32;
+
+  SoftCore(const SoftOptions& options, const DeviceInfo& info);
+  void RaiseAsync(const ibv_async_event& event);
+  void FailOverrunCqs();
+
+  const SoftOptions options_;
+  ControlFaults control_faults_;
+  CompletionFaults completion_faults_;
+  SpinLock lock_;
+  // Read by every poll and written seldom: on a line of its own, away from the lock.
+  alignas(64) std::atomic<bool> attention_{false};
+  alignas(64) std::atomic<uint64_t> activity_{0};
+
+  ibv_device device_{};
+  verbs_context verbs_{};
+  Counters link_counters_;
+  std::unique_ptr<MemoryLink> link_;
+  std::unique_ptr<PacketPath> packets_;
+  std::unique_ptr<Engine> engine_;
+  FileDescriptor async_fd_;  // eventfd in semaphore mode: one count per event
+  std::deque<ibv_async_event> async_events_;
+  std::vector<CompletionQueue*> overrun_;
+};
+
+}  // namespace verbscope::soft
+
+#endif  // VERBSCOPE_TRANSPORTS_SOFT_DEVICE_CORE_H_

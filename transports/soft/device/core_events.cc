@@ -1,0 +1,103 @@
+// Completion events, asynchronous events, and what peers are told of both.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "transports/soft/device/core.h"
+#include "transports/soft/device/event_fd.h"
+
+namespace verbscope::soft {
+
+void SoftCore::OnCompletionEvent(CompletionQueue& queue) {
+  SoftCq& cq = OwnerOf(queue);
+  const EventTiming& timing = options_.hooks.events;
+  if (timing.late.count() > 0) [[unlikely]] {
+    if (!cq.late_event_ns) {
+      cq.late_event_ns = NowNs() + static_cast<uint64_t>(timing.late.count());
+      if (std::find(late_cqs.begin(), late_cqs.end(), &cq) == late_cqs.end()) {
+        late_cqs.push_back(&cq);
+      }
+    }
+    return;
+  }
+  RaiseCqEvent(cq);
+}
+
+void SoftCore::RaiseCqEvent(SoftCq& cq) {
+  if (cq.channel == nullptr) return;
+  SoftChannel& channel = Of(cq.channel);
+  if (options_.hooks.events.coalesce &&
+      std::find(channel.events.begin(), channel.events.end(), &cq) != channel.events.end()) {
+    return;
+  }
+  channel.events.push_back(&cq);
+  ++events_raised;
+  AddOne(channel.event_fd);
+}
+
+void SoftCore::ArmPeers(SoftCq& cq) {
+  if (cq.channel == nullptr) return;
+  const uint32_t channel = Of(cq.channel).link_id;
+  const CompletionQueue::Armed armed = cq.queue.armed();
+  const bool solicited = armed == CompletionQueue::Armed::kSolicited;
+  const auto apply = [&](QueuePair* qp, ArmSide side) {
+    if (qp->path() == kNoPath) return;
+    if (armed == CompletionQueue::Armed::kNo) {
+      link_->Disarm(qp->path(), qp->qpn(), side);
+    } else {
+      link_->Arm(qp->path(), qp->qpn(), side, channel, solicited);
+    }
+  };
+  for (QueuePair* qp : cq.receive_qps) apply(qp, ArmSide::kReceive);
+  for (QueuePair* qp : cq.send_qps) apply(qp, ArmSide::kSend);
+}
+
+void SoftCore::ArmPeersOf(QueuePair& qp) {
+  ArmPeers(OwnerOf(*qp.recv_cq()));
+  if (qp.send_cq() != qp.recv_cq()) ArmPeers(OwnerOf(*qp.send_cq()));
+}
+
+void SoftCore::RaiseAsync(const ibv_async_event& event) {
+  async_events_.push_back(event);
+  AddOne(async_fd_);
+}
+
+void SoftCore::OnQpEvent(ibv_event_type type, QueuePair& qp) {
+  ibv_async_event event = {};
+  event.element.qp = Public(*static_cast<SoftQp*>(qp.owner()));
+  event.event_type = type;
+  RaiseAsync(event);
+}
+
+void SoftCore::OnCqError(CompletionQueue& queue) {
+  overrun_.push_back(&queue);
+  ibv_async_event event = {};
+  event.element.cq = Public(OwnerOf(queue));
+  event.event_type = IBV_EVENT_CQ_ERR;
+  RaiseAsync(event);
+}
+
+void SoftCore::OnSrqEvent(ibv_event_type type, ReceiveQueue& srq) {
+  ibv_async_event event = {};
+  event.element.srq = &static_cast<OwnedReceiveQueue&>(srq).owner;
+  event.event_type = type;
+  RaiseAsync(event);
+}
+
+std::optional<ibv_async_event> SoftCore::TakeAsyncEvent() {
+  if (async_events_.empty()) return std::nullopt;
+  TakeOne(async_fd_);
+  const ibv_async_event event = async_events_.front();
+  async_events_.pop_front();
+  return event;
+}
+
+void SoftCore::ForgetAsyncEvents(const void* element) {
+  // Every kind of element is a pointer to an object, except a port number, which no event here has.
+  const size_t dropped = std::erase_if(async_events_, [element](const ibv_async_event& event) {
+    return static_cast<const void*>(event.element.qp) == element;
+  });
+  for (size_t i = 0; i < dropped; ++i) TakeOne(async_fd_);
+}
+
+}  // namespace verbscope::soft

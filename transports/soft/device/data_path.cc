@@ -1,0 +1,111 @@
+// Posting, polling and arming: the fast path of the soft device. Nothing here allocates, formats or
+// looks at an option; what an option changes (faults, capture, event timing) hangs behind pointers
+// that are null or plain in normal use.
+#include <cerrno>
+
+#include "transports/soft/device/core.h"
+#include "transports/soft/device/verbs_ops.h"
+
+namespace verbscope::soft {
+namespace {
+
+// Empty polls between two looks at the clock, about a microsecond or two.
+constexpr uint32_t kEmptyPollsPerTick = 256;
+
+// Lock held.
+int PostLocked(SoftQp& qp, ibv_send_wr* wr, ibv_send_wr** bad) {
+  SoftCore& core = *qp.core;
+  const int result = qp.pair->PostSend(wr, bad);
+  // The message goes first, then what is owed to the peer.
+  if (qp.pair->TransmitRequests()) [[unlikely]] core.engine().Touch(*qp.pair);
+  core.Service();
+  return result;
+}
+
+int PostSend(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad) {
+  SoftQp& qp = Of(base);
+  SoftCore& core = *qp.core;
+  core.lock().Acquire();
+  const int result = PostLocked(qp, wr, bad);
+  core.lock().Release();
+  if (result != 0) [[unlikely]] errno = result;
+  return result;
+}
+
+int PostReceive(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  SoftQp& qp = Of(base);
+  SoftCore& core = *qp.core;
+  core.lock().Acquire();
+  const int result = qp.pair->PostReceive(wr, bad);
+  core.lock().Release();
+  if (result != 0) [[unlikely]] errno = result;
+  return result;
+}
+
+int PostSrqReceive(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  SoftSrq& srq = Of(base);
+  SpinLockHolder hold(srq.core->lock());
+  for (; wr != nullptr; wr = wr->next) {
+    if (const int result = srq.queue.Post(*wr); result != 0) {
+      *bad = wr;
+      errno = result;
+      return result;
+    }
+  }
+  return 0;
+}
+
+int PollCq(ibv_cq* base, int wanted, ibv_wc* wc) {
+  SoftCq& cq = Of(base);
+  SoftCore& core = *cq.core;
+  if (!cq.queue.Looks() && !core.NeedsService()) [[likely]] {
+    const uint32_t empty = cq.empty_polls.load(std::memory_order_relaxed) + 1;
+    cq.empty_polls.store(empty, std::memory_order_relaxed);
+    if (empty % kEmptyPollsPerTick == 0) [[unlikely]] core.IdlePoll();
+    return 0;
+  }
+  if (wanted <= 0) return 0;
+  core.lock().Acquire();
+  const bool owed = core.attention();
+  const size_t delivered = core.Deliver();
+  const int taken = cq.queue.Poll(wanted, wc);
+  if (taken == 0 || owed) {
+    core.Service();
+  } else if (delivered > 0) {
+    // The program has a completion to look at; its answer may leave first, the ACK with it.
+    core.SetAttention();
+  }
+  core.lock().Release();
+  return taken;
+}
+
+int RequestNotify(ibv_cq* base, int solicited_only) {
+  SoftCq& cq = Of(base);
+  if (cq.channel == nullptr) return EINVAL;
+  SoftCore& core = *cq.core;
+  SpinLockHolder hold(core.lock());
+  cq.queue.Arm(solicited_only != 0);
+  core.ArmPeers(cq);
+  // What arrived before the peers knew has to raise its event from here.
+  if (core.NeedsService()) core.Drive(NowNs());
+  return 0;
+}
+
+}  // namespace
+
+int PostWhole(SoftQp& qp) {
+  SpinLockHolder hold(qp.core->lock());
+  if (qp.built > qp.pair->free_send_slots()) return ENOMEM;
+  ibv_send_wr* bad = nullptr;
+  return PostLocked(qp, qp.building.data(), &bad);
+}
+
+void FillOps(ibv_context_ops& ops) {
+  ops.post_send = PostSend;
+  ops.post_recv = PostReceive;
+  ops.post_srq_recv = PostSrqReceive;
+  ops.poll_cq = PollCq;
+  ops.req_notify_cq = RequestNotify;
+}
+
+}  // namespace verbscope::soft

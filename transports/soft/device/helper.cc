@@ -1,0 +1,128 @@
+#include "transports/soft/device/helper.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "transports/soft/device/event_fd.h"
+
+namespace verbscope::soft {
+namespace {
+
+constexpr uint64_t kFirstLookNs = 1'000'000;
+constexpr uint64_t kLastLookNs = 10'000'000;
+// Awake for so long after the last packet, while others may run.
+constexpr uint64_t kLingerNs = 20'000;
+// Longest sleep while QPs exist: a timer may have been started by a post that nobody followed up.
+constexpr uint64_t kIdleNs = 20'000'000;
+constexpr uint64_t kRoomNs = 500'000;
+constexpr uint64_t kForeverNs = UINT64_MAX;
+
+// Signals belong to the program's threads: a directed one must not end up here.
+class AllSignalsBlocked {
+ public:
+  AllSignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
+  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+Status Helper::Start() {
+  stop_fd_.Reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!stop_fd_) return Fail(CallError(ErrorClass::kSetup, "eventfd", "helper", errno));
+  const AllSignalsBlocked blocked;
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error& error) {
+    return Fail(CallError(ErrorClass::kSetup, "pthread_create", "helper thread of the soft device",
+                          error.code().value()));
+  }
+  return {};
+}
+
+void Helper::Stop() {
+  if (!thread_.joinable()) return;
+  stop_.store(true, std::memory_order_relaxed);
+  AddOne(stop_fd_);
+  thread_.join();
+}
+
+void Helper::Run() {
+  while (!stopping()) {
+    core_.link().Serve();
+    const uint64_t activity = core_.activity();
+    if (activity != seen_activity_) {
+      seen_activity_ = activity;
+      LookIn();
+    } else {
+      TakeOver();
+    }
+  }
+}
+
+void Helper::LookIn() {
+  look_in_ns_ = std::clamp(look_in_ns_ * 2, kFirstLookNs, kLastLookNs);
+  Sleep(look_in_ns_);
+}
+
+void Helper::TakeOver() {
+  look_in_ns_ = 0;
+  uint64_t last_work = 0;
+  uint64_t sleep_ns = kForeverNs;
+  for (;;) {
+    const uint64_t now = NowNs();
+    {
+      const SpinLockHolder hold(core_.lock());
+      if (core_.link().Pending()) last_work = now;
+      core_.Drive(now);
+      const bool quiet = last_work == 0 || now - last_work >= kLingerNs;
+      if (quiet && core_.link().PrepareSleep()) {
+        sleep_ns = SleepTime(now);
+        break;
+      }
+    }
+    if (stopping() || core_.activity() != seen_activity_) return;
+    ::sched_yield();
+  }
+  Sleep(sleep_ns);
+  const SpinLockHolder hold(core_.lock());
+  core_.link().Awake();
+  ++core_.helper_wakeups;
+}
+
+uint64_t Helper::SleepTime(uint64_t now_ns) const {
+  uint64_t sleep_ns = core_.engine().live_qps() > 0 ? kIdleNs : kForeverNs;
+  // Something waits for room in a ring that its reader does not empty: nobody rings when it does.
+  if (core_.attention()) sleep_ns = std::min(sleep_ns, kRoomNs);
+  if (const std::optional<uint64_t> timer = core_.NextTimer()) {
+    sleep_ns = std::min(sleep_ns, *timer > now_ns ? *timer - now_ns : 0);
+  }
+  return sleep_ns;
+}
+
+void Helper::Sleep(uint64_t for_ns) {
+  std::array<pollfd, 2> waiting = {
+      pollfd{.fd = core_.link().wait_fd(), .events = POLLIN, .revents = 0},
+      pollfd{.fd = stop_fd_.get(), .events = POLLIN, .revents = 0}};
+  const timespec timeout = {.tv_sec = static_cast<time_t>(for_ns / 1'000'000'000),
+                            .tv_nsec = static_cast<long>(for_ns % 1'000'000'000)};
+  ::ppoll(waiting.data(), waiting.size(), for_ns == kForeverNs ? nullptr : &timeout, nullptr);
+}
+
+}  // namespace verbscope::soft

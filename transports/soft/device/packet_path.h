@@ -1,0 +1,77 @@
+// What stands between engine and link: nothing in normal use, the fault policy and the capture when
+// they are asked for. Decided once, when the device is opened.
+//
+//   engine → faults → capture → link → capture → faults → engine
+//
+// Owned by the core; used with the device's lock held, except Open.
+#ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_PACKET_PATH_H_
+#define VERBSCOPE_TRANSPORTS_SOFT_DEVICE_PACKET_PATH_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/error.h"
+#include "transports/soft/engine/counters.h"
+#include "transports/soft/engine/packet_io.h"
+#include "transports/soft/link/capture.h"
+#include "transports/soft/link/capture_file.h"
+#include "transports/soft/link/fault_policy.h"
+#include "transports/soft/link/fault_receiver.h"
+#include "transports/soft/link/fault_sink.h"
+#include "transports/soft/link/memory_link.h"
+#include "transports/soft/options/soft_options.h"
+
+namespace verbscope::soft {
+
+// A capture file that is open in this process. Two devices of one process that name the same file (both
+// ends of a run in one process) write it once: the first sees every packet between them.
+class CaptureClaim {
+ public:
+  // Null when another device of this process writes the file already.
+  static std::unique_ptr<CaptureClaim> Take(const std::string& path);
+  ~CaptureClaim();
+  CaptureClaim(const CaptureClaim&) = delete;
+  CaptureClaim& operator=(const CaptureClaim&) = delete;
+
+ private:
+  explicit CaptureClaim(std::string path) : path_(std::move(path)) {}
+  const std::string path_;
+};
+
+class PacketPath {
+ public:
+  // Fails when the capture file cannot be made.
+  static Expected<std::unique_ptr<PacketPath>> Open(const SoftOptions& options, MemoryLink& link);
+
+  // Where the engine sends, and where the link delivers once the engine is known. `counters`: of
+  // what is lost on the way in.
+  PacketSink& sink() { return *sink_; }
+  void SetEngine(PacketReceiver& engine, Counters& counters);
+  PacketReceiver& receiver() { return *receiver_; }
+
+  // Whether Tick does anything at all.
+  bool timed() const { return policy_ != nullptr || file_ != nullptr; }
+  void Tick(uint64_t now_ns);
+  std::optional<uint64_t> NextTimer() const;
+  FaultCounts faults() const { return policy_ != nullptr ? policy_->counts() : FaultCounts{}; }
+
+ private:
+  explicit PacketPath(MemoryLink& link) : link_(link), sink_(&link) {}
+
+  MemoryLink& link_;
+  PacketSink* sink_;
+  PacketReceiver* receiver_ = nullptr;
+  std::unique_ptr<CaptureClaim> claim_;
+  std::unique_ptr<CaptureFile> file_;
+  std::unique_ptr<CaptureSink> capture_sink_;
+  std::unique_ptr<FaultPolicy> policy_;
+  std::unique_ptr<FaultSink> fault_sink_;
+  std::unique_ptr<FaultReceiver> fault_receiver_;
+  std::unique_ptr<CaptureReceiver> capture_receiver_;
+};
+
+}  // namespace verbscope::soft
+
+#endif  // VERBSCOPE_TRANSPORTS_SOFT_DEVICE_PACKET_PATH_H_

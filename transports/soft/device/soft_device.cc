@@ -1,0 +1,191 @@
+// Opening, the port, protection domains and memory.
+#include "transports/soft/device/soft_device.h"
+
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "transports/common/mapped_buffer.h"
+#include "transports/soft/device/call_error.h"
+#include "transports/soft/options/presentation.h"
+
+namespace verbscope::soft {
+namespace {
+
+constexpr int kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                           IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+                           IBV_ACCESS_RELAXED_ORDERING;
+
+// Keys cannot be guessed: another process that reaches the device must have been told.
+uint32_t RandomKey() {
+  uint32_t key = 0;
+  while (key == 0 && ::getrandom(&key, sizeof(key), 0) != sizeof(key)) {
+  }
+  return key;
+}
+
+// 0, or EFAULT when the range is not memory of this process with the wanted rights.
+int CheckMapped(std::span<std::byte> memory, bool writable) {
+  if (memory.empty()) return 0;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(memory.data()) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(memory.data()) + memory.size();
+  // Also makes the pages present, so that no message pays for it. Kernels before 5.14 answer EINVAL.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  if (::madvise(reinterpret_cast<void*>(first), end - first,
+                writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0 ||
+      errno == EINVAL) {
+    return 0;
+  }
+  return errno == ENOMEM ? EFAULT : errno;
+}
+
+}  // namespace
+
+SoftDevice::SoftDevice(const SoftOptions& options, std::string_view firmware)
+    : options_(options),
+      gids_(GidTable(options_, ReadHostAddresses())),
+      info_(MakeDeviceInfo(options_, gids_, firmware)) {
+  info_.link = "memory";
+  info_.icrc = "not needed in memory";
+}
+
+Expected<std::unique_ptr<SoftDevice>> SoftDevice::Open(const SoftOptions& options,
+                                                       std::string_view firmware) {
+  std::unique_ptr<SoftDevice> device(new SoftDevice(options, firmware));
+  Expected<std::unique_ptr<SoftCore>> core = SoftCore::Create(device->options_, device->info_);
+  if (!core) return Fail(std::move(core.error()));
+  device->core_ = std::move(*core);
+  if (Status status = device->Hooked("open_device", options.name); !status) {
+    return Fail(std::move(status.error()));
+  }
+  device->helper_ = std::make_unique<Helper>(*device->core_);
+  if (Status status = device->helper_->Start(); !status) return Fail(std::move(status.error()));
+  return device;
+}
+
+SoftDevice::~SoftDevice() {
+  if (helper_ != nullptr) helper_->Stop();
+}
+
+Status SoftDevice::Hooked(std::string_view call, std::string_view parameter) {
+  const std::optional<int> code = core_->control_faults().Next(call);
+  if (!code) return {};
+  errno = *code;
+  Error error = CallError(ErrorClass::kSetup, fmt::format("ibv_{}", call), parameter, *code);
+  error.cause = "the soft device was asked to fail this call";
+  return Fail(std::move(error));
+}
+
+const GidSlot* SoftDevice::FindGid(int index) const {
+  const auto found = std::find_if(gids_.begin(), gids_.end(), [index](const GidSlot& slot) {
+    return slot.index == index && slot.unreadable_errno == 0;
+  });
+  return found == gids_.end() ? nullptr : &*found;
+}
+
+Expected<PortInfo> SoftDevice::QueryPort(int port) {
+  if (Status status = Hooked("query_port", fmt::format("port={}", port)); !status) {
+    return Fail(std::move(status.error()));
+  }
+  if (port != 1) {
+    return Fail(Refused("ibv_query_port", fmt::format("port={}", port), EINVAL,
+                        info_.name + " has one port, number 1", "use --ib-port 1"));
+  }
+  return MakePortInfo(options_, gids_);
+}
+
+Expected<Pd> SoftDevice::AllocatePd() {
+  if (Status status = Hooked("alloc_pd", ""); !status) return Fail(std::move(status.error()));
+  const std::lock_guard lock(mutex_);
+  if (pds_.size() >= info_.limits.max_pd) {
+    return Fail(Refused("ibv_alloc_pd", "", ENOMEM,
+                        fmt::format("{} has max_pd={}", info_.name, info_.limits.max_pd)));
+  }
+  auto pd = std::make_unique<SoftPd>();
+  pd->context = &core_->verbs().context;
+  pd->handle = NewHandle();
+  return Pd(this, &pds_.Add(std::move(pd)));
+}
+
+Expected<std::unique_ptr<Buffer>> SoftDevice::AllocateBuffer(const BufferOptions& options) {
+  Expected<std::unique_ptr<SharedBuffer>> buffer = MapSharedBuffer(options, SystemPaths{});
+  if (!buffer) return Fail(std::move(buffer.error()));
+  return std::move(*buffer);
+}
+
+Expected<Mr> SoftDevice::RegisterMemory(ibv_pd* base, std::span<std::byte> memory, int access) {
+  const std::string parameter = fmt::format("length={}, access={:#x}", memory.size(), access);
+  if (Status status = Hooked("reg_mr", parameter); !status) return Fail(std::move(status.error()));
+  const std::lock_guard lock(mutex_);
+  if (base == nullptr || !pds_.Has(Of(base))) return Fail(Unknown("ibv_reg_mr"));
+  constexpr int kNeedsLocalWrite = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+  if ((access & ~kAllAccess) != 0) {
+    return Fail(Refused("ibv_reg_mr", parameter, EINVAL,
+                        "an access flag is not offered by this device"));
+  }
+  if ((access & kNeedsLocalWrite) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) {
+    return Fail(Refused("ibv_reg_mr", parameter, EINVAL,
+                        "remote write and remote atomic need local write (ibv_reg_mr(3))"));
+  }
+  const uint64_t limit = options_.limits.max_registered_bytes;
+  if (mrs_.size() >= info_.limits.max_mr || memory.size() > info_.limits.max_mr_bytes ||
+      (limit != 0 && memory.size() > limit - std::min(limit, registered_bytes_))) {
+    return Fail(Refused("ibv_reg_mr", parameter, ENOMEM,
+                        fmt::format("{} has max_mr={}, max_mr_size={}{}", info_.name,
+                                    info_.limits.max_mr, info_.limits.max_mr_bytes,
+                                    limit == 0 ? "" : fmt::format(", {} bytes in all", limit)),
+                        "register less memory"));
+  }
+  if (const int code = CheckMapped(memory, (access & IBV_ACCESS_LOCAL_WRITE) != 0); code != 0) {
+    return Fail(Refused("ibv_reg_mr", parameter, code,
+                        "the range is not memory of this process with these rights"));
+  }
+  auto mr = std::make_unique<SoftMr>();
+  mr->context = base->context;
+  mr->pd = base;
+  mr->addr = memory.data();
+  mr->length = memory.size();
+  MemoryRegion region{.pd = base->handle,
+                      .access = static_cast<uint32_t>(access),
+                      .address = reinterpret_cast<uintptr_t>(memory.data()),
+                      .bytes = memory.size()};
+  {
+    const SpinLockHolder hold(core_->lock());
+    do {
+      region.key = RandomKey();
+    } while (!core_->engine().memory().Add(region));
+  }
+  mr->lkey = mr->rkey = region.key;
+  mr->handle = NewHandle();
+  ++Of(base).users;
+  registered_bytes_ += memory.size();
+  return Mr(this, &mrs_.Add(std::move(mr)));
+}
+
+Expected<uint32_t> SoftDevice::MaxInlineBytes() { return options_.limits.max_inline_bytes; }
+
+std::vector<std::pair<std::string, uint64_t>> SoftDevice::ReadCounters() {
+  std::vector<std::pair<std::string, uint64_t>> counters;
+  const SpinLockHolder hold(core_->lock());
+  const auto add = [&counters](std::string_view name, uint64_t value) {
+    counters.emplace_back(name, value);
+  };
+  ForEach(core_->counters(), add);
+  const WakeCounts& wakes = core_->link().wakes();
+  add("peer_bells_rung", wakes.bells);
+  add("peer_channels_woken", wakes.channels);
+  add("peer_channels_unknown", wakes.unknown_channels);
+  add("helper_wakeups", core_->helper_wakeups);
+  add("cq_events", core_->events_raised);
+  ForEach(core_->faults(), add);
+  return counters;
+}
+
+}  // namespace verbscope::soft

@@ -1,0 +1,66 @@
+// The memory regions of one device by key, and the one check that stands between a key from the wire
+// and a byte of memory: key, range, rights and protection domain at once (IBTA 10.6.3, 9.7.4.1.5).
+//
+// Keys are chosen by the device (random over 32 bits, not 0); local and remote key are the same
+// number. The table is open-addressed with as few loads as possible, because every message looks up
+// at least one key. Used with the device's lock held.
+#ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_MEMORY_TABLE_H_
+#define VERBSCOPE_TRANSPORTS_SOFT_ENGINE_MEMORY_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace verbscope::soft {
+
+struct MemoryRegion {
+  uint32_t key = 0;           // 0: free entry
+  uint32_t pd = 0;            // number of the protection domain
+  uint32_t access = 0;        // ibv_access_flags
+  uint64_t address = 0;       // virtual address of the first byte, as requests name it
+  uint64_t bytes = 0;
+};
+
+class MemoryTable {
+ public:
+  // Room for `max_regions` at half load.
+  explicit MemoryTable(uint32_t max_regions);
+
+  // False when the key is 0 or taken, or the table is full.
+  bool Add(const MemoryRegion& region);
+  bool Remove(uint32_t key);
+
+  const MemoryRegion* Find(uint32_t key) const {
+    for (uint32_t slot = key & mask_;; slot = (slot + 1) & mask_) {
+      const MemoryRegion& region = entries_[slot];
+      if (region.key == key) return key != 0 ? &region : nullptr;
+      if (region.key == 0) return nullptr;
+    }
+  }
+
+  // Where [address, address + bytes) lies, or null: no such key, another PD, out of range, or a right
+  // of `access` missing. `bytes` must not be 0 (zero-length accesses check nothing, IBTA 9.7.4.1.6).
+  std::byte* Resolve(uint32_t key, uint64_t address, uint64_t bytes, uint32_t pd,
+                     uint32_t access) const {
+    const MemoryRegion* region = Find(key);
+    if (region == nullptr || region->pd != pd || (region->access & access) != access) {
+      return nullptr;
+    }
+    const uint64_t offset = address - region->address;
+    if (address < region->address || offset > region->bytes || bytes > region->bytes - offset) {
+      return nullptr;
+    }
+    // Verbs carries addresses as integers. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(address));
+  }
+
+ private:
+  uint32_t mask_;
+  uint32_t limit_;
+  uint32_t count_ = 0;
+  std::vector<MemoryRegion> entries_;  // at least half of them free, so every probe ends
+};
+
+}  // namespace verbscope::soft
+
+#endif  // VERBSCOPE_TRANSPORTS_SOFT_ENGINE_MEMORY_TABLE_H_

@@ -1,0 +1,75 @@
+// Failures and oddities that the soft device is asked to show its user: plain data, filled from a
+// config file. The defaults do nothing. hooks.h has the state that counts calls and completions.
+#ifndef VERBSCOPE_TRANSPORTS_SOFT_OPTIONS_HOOK_OPTIONS_H_
+#define VERBSCOPE_TRANSPORTS_SOFT_OPTIONS_HOOK_OPTIONS_H_
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace verbscope::soft {
+
+// The calls that can be made to fail, as ControlFault names them: the verb without "ibv_".
+inline constexpr std::array<std::string_view, 24> kControlCalls = {
+    "open_device",  "close_device",
+    "query_device", "query_port",
+    "query_gid",    "query_pkey",
+    "alloc_pd",     "dealloc_pd",
+    "reg_mr",       "dereg_mr",
+    "create_cq",    "resize_cq",
+    "destroy_cq",   "create_comp_channel",
+    "create_qp",    "modify_qp",
+    "query_qp",     "destroy_qp",
+    "create_srq",   "modify_srq",
+    "destroy_srq",  "destroy_comp_channel",
+    "get_cq_event", "get_async_event",
+};
+
+// Control calls fail instead of being done.
+struct ControlFault {
+  std::string call = {};  // one of kControlCalls; empty: any call
+  uint64_t nth = 1;       // the n-th call that matches, from 1; 0: each
+  int errno_value = 0;    // positive
+
+  friend bool operator==(const ControlFault&, const ControlFault&) = default;
+};
+
+// Completions are changed on their way to the program. The QP and the wire know nothing of it.
+struct CompletionFault {
+  uint64_t nth = 1;                          // the n-th completion of the device, from 1; 0: each
+  std::optional<ibv_wc_status> status = {};  // absent: the status stays
+  uint32_t vendor_err = 0;                   // goes with `status`
+  bool garbage = false;                      // rubbish in the fields that the verbs leave undefined
+
+  friend bool operator==(const CompletionFault&, const CompletionFault&) = default;
+};
+
+// When completion events are raised.
+struct EventTiming {
+  std::chrono::nanoseconds late = {};  // each event comes so much after its completion; 0: at once
+  bool coalesce = false;               // one event stands for all completions since the arm
+  // A completion comes exactly between the last poll and the arm: the device holds one back until
+  // its CQ is armed, and then adds it without an event. Only a poll after the arm finds it.
+  bool between_poll_and_arm = false;
+
+  bool Active() const { return late.count() > 0 || coalesce || between_poll_and_arm; }
+  friend bool operator==(const EventTiming&, const EventTiming&) = default;
+};
+
+struct HookOptions {
+  std::vector<ControlFault> control;
+  std::vector<CompletionFault> completions;
+  EventTiming events;
+
+  friend bool operator==(const HookOptions&, const HookOptions&) = default;
+};
+
+}  // namespace verbscope::soft
+
+#endif  // VERBSCOPE_TRANSPORTS_SOFT_OPTIONS_HOOK_OPTIONS_H_

@@ -1,0 +1,71 @@
+// The counting behind the hooks of hook_options.h.
+//
+// A device owns one of each. Any thread may call any function. The order in which threads are
+// counted is the order in which they come; a test that wants a certain call counts from one thread.
+#ifndef VERBSCOPE_TRANSPORTS_SOFT_OPTIONS_HOOKS_H_
+#define VERBSCOPE_TRANSPORTS_SOFT_OPTIONS_HOOKS_H_
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "transports/soft/options/hook_options.h"
+
+namespace verbscope::soft {
+
+// Which control calls fail. At the top of each:
+//
+//   if (auto code = control_faults.Next("alloc_pd")) { errno = *code; return nullptr; }
+class ControlFaults {
+ public:
+  explicit ControlFaults(std::vector<ControlFault> faults);
+  ControlFaults(const ControlFaults&) = delete;
+  ControlFaults& operator=(const ControlFaults&) = delete;
+
+  // Counts one call of `call`, one of kControlCalls. The errno it has to fail with, or nothing.
+  // Every rule counts every call it matches; of several that hit, the first of the list wins.
+  std::optional<int> Next(std::string_view call);
+
+ private:
+  struct Rule {
+    ControlFault fault;
+    uint64_t calls = 0;
+  };
+  const bool active_;
+  std::mutex mutex_;
+  std::vector<Rule> rules_;  // guarded by mutex_
+};
+
+// Which completions are changed. When a completion is handed to the program:
+//
+//   if (completion_faults.Active()) completion_faults.Apply(wc);
+class CompletionFaults {
+ public:
+  explicit CompletionFaults(std::vector<CompletionFault> faults) : faults_(std::move(faults)) {}
+  CompletionFaults(const CompletionFaults&) = delete;
+  CompletionFaults& operator=(const CompletionFaults&) = delete;
+
+  bool Active() const { return !faults_.empty(); }
+
+  // Counts one completion of the device and changes it by every rule that hits, in order.
+  // wr_id, qp_num, and of failed ones status and vendor_err, stay valid.
+  void Apply(ibv_wc& completion);
+
+ private:
+  const std::vector<CompletionFault> faults_;
+  std::atomic<uint64_t> completions_ = 0;
+};
+
+// Overwrites the fields that the verbs leave undefined for a completion of an RC QP with this
+// status, opcode and flags. The rubbish is the same each time.
+void FillUndefinedFields(ibv_wc& completion);
+
+}  // namespace verbscope::soft
+
+#endif  // VERBSCOPE_TRANSPORTS_SOFT_OPTIONS_HOOKS_H_
