@@ -181,15 +181,60 @@ TEST(ChooseDeviceTest, NameOnAHostWithoutDevicesSaysSo) {
   EXPECT_EQ(choice.error().message, "no RDMA device on this host, so none named mlx5_0");
 }
 
-TEST(ChooseDeviceTest, SoftDeviceIsRefusedByNameWithAndWithoutKeys) {
-  for (const char* name : {"soft", "soft:link=udp"}) {
-    for (const auto& devices : {std::vector<DeviceSummary>(), FiveDevices()}) {
-      const auto choice = ChooseDevice(devices, Named(name), ControlPath{.loopback = true});
-      ASSERT_FALSE(choice);
-      EXPECT_EQ(choice.error().error_class, ErrorClass::kSetup);
-      EXPECT_EQ(choice.error().message, "this build has no soft device");
-    }
+DeviceSummary Soft(std::string name = "soft") {
+  DeviceSummary device = UsableDevice(std::move(name), {EthernetPort({V2(0, "127.0.0.1", "lo")})});
+  device.info->provider = "soft";
+  return device;
+}
+
+std::vector<DeviceSummary> With(std::vector<DeviceSummary> devices, DeviceSummary last) {
+  devices.push_back(std::move(last));
+  return devices;
+}
+
+TEST(ChooseDeviceTest, LoopbackWithoutDevicesTakesTheSoftOneAndSaysSo) {
+  const auto choice = ChooseDevice({Soft()}, {}, ControlPath{.loopback = true});
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->device, "soft");
+  EXPECT_THAT(choice->notice, HasSubstr("no RDMA device on this host"));
+}
+
+TEST(ChooseDeviceTest, LoopbackPrefersARealDeviceWithAnActivePort) {
+  const auto choice =
+      ChooseDevice(With(FiveDevices(), Soft()), {}, ControlPath{.loopback = true});
+  ASSERT_TRUE(choice);
+  EXPECT_NE(choice->device, "soft");
+}
+
+TEST(ChooseDeviceTest, LoopbackWithEveryPortDownTakesTheSoftOneAndNamesThePorts) {
+  const auto choice = ChooseDevice(
+      {UsableDevice("rxe0", {EthernetPort({V2(0, "10.0.1.1", "v1")}, "DOWN")}), Soft()}, {},
+      ControlPath{.loopback = true});
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->device, "soft");
+  EXPECT_THAT(choice->notice, HasSubstr("rxe0 port 1 DOWN"));
+}
+
+TEST(ChooseDeviceTest, AnotherHostIsNeverMeasuredWithTheSoftDeviceUnasked) {
+  const auto choice = ChooseDevice({Soft()}, {}, kControl);
+  ASSERT_FALSE(choice);
+  EXPECT_EQ(choice.error().message, "no RDMA device on this host");
+  EXPECT_THAT(choice.error().next_step, HasSubstr("--device soft"));
+}
+
+TEST(ChooseDeviceTest, SoftDeviceIsTakenByNameWithAndWithoutKeys) {
+  for (const char* name : {"soft", "soft:drop=1%"}) {
+    const auto choice = ChooseDevice(With(FiveDevices(), Soft(name)), Named(name), kControl);
+    ASSERT_TRUE(choice);
+    EXPECT_EQ(choice->device, name);
   }
+}
+
+TEST(RequireUsableDeviceTest, SoftCountsInLoopbackOrByNameOnly) {
+  EXPECT_TRUE(RequireUsableDevice({Soft()}, {}, /*loopback=*/true));
+  EXPECT_TRUE(RequireUsableDevice({Soft()}, Named("soft"), /*loopback=*/false));
+  EXPECT_FALSE(RequireUsableDevice({Soft()}, {}, /*loopback=*/false));
+  EXPECT_FALSE(RequireUsableDevice({}, {}, /*loopback=*/true));
 }
 
 TEST(ChooseDeviceTest, NamedDeviceThatIsDownIsRefusedWithStateNetdevAndFix) {

@@ -43,14 +43,19 @@ with case("HelpAndVersionGoToStandardOutputWithCode0"):
         expect(result.code == 0 and "verbscope" in result.out and not result.err, str(result))
 
 if not HAS_DEVICE:
-    with case("WithoutADeviceEveryCommandSaysSoWithCode2"):
-        failed(run("send-lat", "--loopback", "--json"), 2, "no RDMA device on this host", "rdma link")
-        failed(run("send-lat", "127.0.0.1", "--json"), 2, "no RDMA device on this host")
-        failed(run("devices", "--json"), 2, "no RDMA device on this host")
-        failed(run("serve", "--once", "--json"), 2, "no RDMA device on this host")
+    with case("WithoutADeviceAPeerIsRefusedWithCode2AndTheSoftDeviceNamed"):
+        failed(run("send-lat", "127.0.0.1", "--json"), 2, "no RDMA device on this host",
+               "--device soft", "rdma link")
+        failed(run("serve", "--once", "--json"), 2, "no RDMA device on this host", "--device soft")
+
+    with case("WithoutADeviceDevicesShowsTheSoftOneAndSaysSo"):
+        result = run("devices", "--json")
+        expect(result.code == 0, str(result))
+        expect([d["name"] for d in result.doc["devices"]] == ["soft"], "the list")
+        expect(any("no RDMA device" in notice for notice in result.doc["notices"]), "the notice")
 
     with case("AFailureWithoutJsonLeavesStandardOutputEmpty"):
-        result = run("send-lat", "--loopback")
+        result = run("send-lat", "127.0.0.1")
         expect(result.code == 2 and result.out == "" and "error:" in result.err, str(result))
 
 with case("UsageErrorsAreCode1WithADocument"):

@@ -124,7 +124,7 @@ void World::Serve() {
   ServeSide(b);
 }
 
-bool World::Step() {
+bool World::Step(uint64_t until_ns) {
   Serve();
   std::optional<uint64_t> next;
   const auto consider = [&next](std::optional<uint64_t> time) {
@@ -136,6 +136,10 @@ bool World::Step() {
   // A refusal at random, with nothing on the way: it goes better a moment later.
   if (a.engine.wants_to_transmit() || b.engine.wants_to_transmit()) consider(now_ns + 100);
   if (!next) return false;
+  if (*next > until_ns) {
+    now_ns = until_ns;
+    return false;
+  }
   now_ns = std::max(now_ns, *next);
   if (!heap_.empty() && heap_.front().arrival_ns <= now_ns) Land();
   Serve();
@@ -144,7 +148,7 @@ bool World::Step() {
 
 void World::Run(uint64_t limit_ns) {
   const uint64_t end_ns = now_ns + limit_ns;
-  while (now_ns < end_ns && Step()) {
+  while (Step(end_ns)) {
   }
 }
 
@@ -227,8 +231,7 @@ void Endpoint::Fill(uint8_t seed) {
   }
 }
 
-bool Endpoint::Same(size_t offset, const Endpoint& other, size_t other_offset,
-                    size_t bytes) const {
+bool Endpoint::Same(size_t offset, const Endpoint& other, size_t other_offset, size_t bytes) const {
   return std::memcmp(memory.data() + offset, other.memory.data() + other_offset, bytes) == 0;
 }
 
@@ -283,8 +286,8 @@ int Endpoint::Modify(ibv_qp_state to) {
 }
 
 Connection::Connection(const ConnectOptions& options)
-    : world({.profile = options.profile, .window_packets = options.window_packets},
-            options.channel, options.seed),
+    : world({.profile = options.profile, .window_packets = options.window_packets}, options.channel,
+            options.seed),
       a(world.a, options),
       b(world.b, options) {
   a.Connect(b, options);

@@ -1,6 +1,7 @@
-// Two engines joined by a channel in virtual time, for tests: packets go through the wire codec, take
-// the channel's latency, and are lost, doubled, reordered or refused as its options say, all from one
-// seeded generator. Nothing sleeps; World::Step goes to the next moment at which something happens.
+// Two engines joined by a channel in virtual time, for tests: packets go through the wire codec,
+// take the channel's latency, and are lost, doubled, reordered or refused as its options say, all
+// from one seeded generator. Nothing sleeps; World::Step goes to the next moment at which something
+// happens.
 //
 //   Connection c({.mtu = IBV_MTU_256});
 //   c.b.Receive(7, {c.b.Piece(0, 100)});
@@ -92,8 +93,9 @@ class World {
  public:
   World(const EngineOptions& options, const ChannelOptions& channel_options, uint64_t seed);
 
-  // The next packet, timer or free place in the channel. False: nothing will happen any more.
-  bool Step();
+  // The next packet, timer or free place in the channel. False: nothing happens until then any
+  // more.
+  bool Step(uint64_t until_ns = UINT64_MAX);
   // Steps until nothing happens or the time is over.
   void Run(uint64_t limit_ns = 100 * kSecond);
   // Transmits and ticks what is due now, without time passing. Step does it too.
@@ -123,8 +125,7 @@ class World {
     int from = 0;
     std::vector<std::byte> bytes;
     bool operator<(const Flight& other) const {  // the first to arrive is the greatest
-      return arrival_ns != other.arrival_ns ? arrival_ns > other.arrival_ns
-                                            : number > other.number;
+      return arrival_ns != other.arrival_ns ? arrival_ns > other.arrival_ns : number > other.number;
     }
   };
 

@@ -2,8 +2,8 @@
 // are those of a plain execution in posting order (random_party.h); with faults injected, every
 // request is still answered for exactly once and no byte changes that was not granted.
 //
-// VERBSCOPE_SEED repeats a run, VERBSCOPE_STEPS sets its length (a step: one post, receive, poll, or
-// packet or timer).
+// VERBSCOPE_SEED repeats a run, VERBSCOPE_STEPS sets its length (a step: one post, receive, poll,
+// or packet or timer).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,9 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 // How bad the channel is. Where retries are for ever (rxe 6.1), as bad as can be.
 ChannelOptions RandomChannel(std::mt19937_64& random, bool endless_retries) {
   const uint32_t worst = endless_retries ? 120 : 12;
-  const auto up_to = [&random](uint32_t most) { return static_cast<uint32_t>(random() % (most + 1)); };
+  const auto up_to = [&random](uint32_t most) {
+    return static_cast<uint32_t>(random() % (most + 1));
+  };
   ChannelOptions channel;
   if (random() % 4 == 0) return channel;
   channel.lost_per_mille = up_to(worst);
@@ -151,12 +153,12 @@ class EnginePropertyTest : public ::testing::Test {
  protected:
   void SetUp() override { RecordProperty("seed", std::to_string(seed_)); }
   void TearDown() override {
-    if (HasFailure()) std::fprintf(stderr, "VERBSCOPE_SEED=%llu\n",
-                                   static_cast<unsigned long long>(seed_));
+    if (HasFailure())
+      std::fprintf(stderr, "VERBSCOPE_SEED=%llu\n", static_cast<unsigned long long>(seed_));
   }
 
   const uint64_t seed_ = FromEnvironment("VERBSCOPE_SEED", 1);
-  const uint64_t steps_ = FromEnvironment("VERBSCOPE_STEPS", 700'000);
+  const uint64_t steps_ = FromEnvironment("VERBSCOPE_STEPS", 4'000'000);
   std::mt19937_64 random_{seed_};
 };
 

@@ -1,7 +1,9 @@
 // One pass of every operation over a channel that loses nothing.
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "transports/soft/engine/engine_fixture.h"
 
@@ -146,10 +148,7 @@ TEST(EngineTest, InlineDataMayGoWhenThePostReturns) {
   const ibv_sge piece = {reinterpret_cast<uintptr_t>(unregistered.data()), 200, /*lkey=*/0xbad};
   World& world = c.world;
   world.lose = [first = true](const Sent&) mutable { return std::exchange(first, false); };
-  ASSERT_EQ(c.a.Post({.id = 1,
-                      .local = {piece},
-                      .flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE}),
-            0);
+  ASSERT_EQ(c.a.Post({.id = 1, .local = {piece}, .flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE}), 0);
   std::ranges::fill(unregistered, std::byte{0});
   world.Run();
   ExpectOne(c.a.PollSend(), 1, IBV_WC_SEND);

@@ -100,13 +100,13 @@ uint32_t RandomParty::RandomLength() {
   }
 }
 
-// `anywhere`: each piece at a random place of the zone, else one after the other from a random place.
+// `anywhere`: each piece at a random place of the zone, else one after the other from a random
+// place.
 std::vector<ibv_sge> RandomParty::Cut(const Zone& zone, uint32_t bytes, bool anywhere) {
   std::vector<ibv_sge> pieces;
   size_t place = zone.offset + Below(zone.bytes - bytes + 1);
   const size_t most = 1 + Below(4);
-  while (bytes > 0 || Chance(100)) {
-    if (pieces.size() == 8) pieces.clear();  // only empty pieces can be that many
+  while (bytes > 0 || (pieces.size() < 8 && Chance(100))) {
     const bool all = pieces.size() + 1 >= most;
     const auto length = static_cast<uint32_t>(all ? bytes : Below(bytes + 1));
     if (anywhere) place = zone.offset + Below(zone.bytes - length + 1);
@@ -137,11 +137,14 @@ void RandomParty::StoreInModel(const std::vector<ibv_sge>& pieces,
 }
 
 Work RandomParty::MakeWork(RandomParty& peer) {
-  static constexpr std::array<ibv_wr_opcode, 8> kOpcodes = {
-      IBV_WR_SEND,       IBV_WR_SEND_WITH_IMM,
-      IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
-      IBV_WR_RDMA_READ,  IBV_WR_RDMA_READ,
-      IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP};
+  static constexpr std::array<ibv_wr_opcode, 8> kOpcodes = {IBV_WR_SEND,
+                                                            IBV_WR_SEND_WITH_IMM,
+                                                            IBV_WR_RDMA_WRITE,
+                                                            IBV_WR_RDMA_WRITE_WITH_IMM,
+                                                            IBV_WR_RDMA_READ,
+                                                            IBV_WR_RDMA_READ,
+                                                            IBV_WR_ATOMIC_FETCH_AND_ADD,
+                                                            IBV_WR_ATOMIC_CMP_AND_SWP};
   Work work{.id = next_id_, .opcode = kOpcodes[Below(kOpcodes.size())], .flags = 0};
   const uint32_t bytes = RandomLength();
   work.immediate = static_cast<uint32_t>(random_());
@@ -315,12 +318,10 @@ void RandomParty::OnSendDone(const ibv_wc& wc) {
     EXPECT_FALSE(broken_);
     EXPECT_TRUE(done.signalled);
     EXPECT_EQ(wc.opcode, done.opcode);
-    if (done.checks_bytes) {
-      EXPECT_EQ(wc.byte_len, done.bytes);
-    }
+    EXPECT_TRUE(!done.checks_bytes || wc.byte_len == done.bytes);
   } else {
-    EXPECT_GT(faulty_per_mille_, 0U) << "request " << wc.wr_id << " of " << done.bytes
-                                     << " bytes: " << "status " << wc.status;
+    EXPECT_GT(faulty_per_mille_, 0U) << "request " << wc.wr_id << " of " << done.bytes << " bytes: "
+                                     << "status " << wc.status;
     if (broken_) {
       EXPECT_EQ(wc.status, IBV_WC_WR_FLUSH_ERR);
     }
@@ -347,14 +348,13 @@ void RandomParty::OnReceiveDone(const ibv_wc& wc) {
   EXPECT_EQ(wc.opcode, arrival.is_send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM);
   EXPECT_EQ(wc.byte_len, arrival.bytes);
   EXPECT_EQ((wc.wc_flags & IBV_WC_WITH_IMM) != 0, arrival.has_immediate);
-  if (arrival.has_immediate) {
-    EXPECT_EQ(wc.imm_data, arrival.immediate);
-  }
+  EXPECT_TRUE(!arrival.has_immediate || wc.imm_data == arrival.immediate);
   size_t at = 0;
   for (const ibv_sge& piece : receive.pieces) {
     const size_t part = std::min<size_t>(piece.length, arrival.data.size() - at);
-    EXPECT_EQ(std::memcmp(endpoint.memory.data() + OffsetOf(piece), arrival.data.data() + at, part),
-              0)
+    const auto from = arrival.data.begin() + static_cast<ptrdiff_t>(at);
+    EXPECT_TRUE(std::equal(from, from + static_cast<ptrdiff_t>(part),
+                           endpoint.memory.data() + OffsetOf(piece)))
         << "receive " << receive.id;
     at += part;
   }
@@ -362,9 +362,9 @@ void RandomParty::OnReceiveDone(const ibv_wc& wc) {
 
 void RandomParty::ExpectMemoryIsTheModel() const {
   const size_t compared = zones_[kReceives].offset;
-  const auto [real, model] = std::mismatch(
-      endpoint.memory.begin(), endpoint.memory.begin() + static_cast<ptrdiff_t>(compared),
-      model_.begin());
+  const auto [real, model] =
+      std::mismatch(endpoint.memory.begin(),
+                    endpoint.memory.begin() + static_cast<ptrdiff_t>(compared), model_.begin());
   EXPECT_EQ(real - endpoint.memory.begin(), static_cast<ptrdiff_t>(compared))
       << "the first byte that differs";
 }

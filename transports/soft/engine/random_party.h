@@ -1,5 +1,6 @@
-// One end of a connection under random work, and the plain sequential model of what must come of it:
-// each request takes effect in posting order, at once and exactly once. For engine_property_test.
+// One end of a connection under random work, and the plain sequential model of what must come of
+// it: each request takes effect in posting order, at once and exactly once. For
+// engine_property_test.
 //
 // The memory of a party is cut into zones that lie apart; the gaps belong to no region that anybody
 // uses and may never change.
@@ -101,7 +102,7 @@ class RandomParty {
   uint64_t next_receive_id_ = 1;
   uint32_t slots_taken_ = 0;
   uint32_t receive_slots_taken_ = 0;
-  uint32_t unsignalled_ = 0;     // in a row
+  uint32_t unsignalled_ = 0;       // in a row
   bool fence_next_write_ = false;  // a READ may be repeated and would see it
   bool broken_ = false;
 };

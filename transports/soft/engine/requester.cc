@@ -60,7 +60,7 @@ bool Requester::Blocked(const SendRequest& request) {
   if (rnr_waiting_ || InFlight() >= context_.env.options.window_packets) return true;
   if (next_packet_ > 0) return false;
   if (request.fence && rd_outstanding_ > 0) return true;
-  if (request.HasResponse()) {
+  if (request.HasResponse() && request.local_error == IBV_WC_SUCCESS) {
     if (rd_outstanding_ >= context_.max_rd_atomic) return true;
     if (request.first_psn + request.psns - una_ > kMaxPsnsInFlight && request.first_psn != una_) {
       return true;

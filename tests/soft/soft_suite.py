@@ -1,0 +1,178 @@
+#!/usr/bin/python3
+"""The soft device as users run it: the README's command, two processes, captures that tshark and scapy
+judge, event mode's CPU time, what is left behind. Needs no RDMA device. Budget: 3 minutes.
+
+Prints "ok NAME" or "FAIL NAME: why" for each case; exit status 1 if any failed."""
+
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/lab"))
+os.environ.setdefault("VERBSCOPE_BIN", str(ROOT / "bazel-bin/cmd/verbscope"))
+os.environ.setdefault("LAB_OUT", tempfile.mkdtemp())
+
+from harness import *  # noqa: E402
+
+PROBE = ROOT / "bazel-bin/tests/soft/speed_probe"
+CAPTURE_TEST = ROOT / "bazel-bin/tests/soft/capture_test"
+NO_HARDWARE = "no statement about hardware"
+
+# Wireshark guesses at payload; here it is random bytes, so only the transport is to be judged.
+GUESSES = ("eth_over_ib", "fc_infiniband", "sdp_infiniband", "iser_infiniband", "lnet_ib",
+           "rpcrdma_infiniband", "smb_direct_infiniband", "smcr_infiniband")
+
+
+def software(doc, link="memory"):
+    for side in ("local", "remote"):
+        device = doc[side]["device"]
+        expect(device["kind"] == "software" and device["provider"] == "soft", f"{side}: {device}")
+        expect(device["link"] == link, f"{side}: {device}")
+
+
+with case("LoopbackNeedsNothingAndSaysWhatItIs"):
+    result = run("send-lat", "--loopback", "--device", "soft", "-D", "200ms")
+    expect(result.code == 0 and "half round trip" in result.out and "p99" in result.out, str(result))
+    expect(NO_HARDWARE in result.out, "the report says nothing of hardware")
+
+with case("EveryWayOfWaitingAndEverySizeGivesAValidDocument"):
+    for args in (("--wait", "busy:pause"), ("--wait", "event"), ("--wait", "solicited"),
+                 ("--wait", "hybrid:20us"), ("-s", "0"), ("-s", "1:4K"), ("-s", "1M"),
+                 ("-m", "256", "-s", "1000"), ("-I", "off"), ("--repeat", "2")):
+        result = run("send-lat", "--loopback", "--device", "soft", "-D", "50ms", "--warmup", "10ms",
+                     *args, "--json")
+        expect(result.code == 0, f"{args}: {result}")
+        software(result.doc)
+        expect(latency(result.doc, "requester")[0]["samples"] > 0, f"{args}: no samples")
+
+with case("TwoProcessesOnOneHost"):
+    with server("--device", "soft", "--once") as (serve, port):
+        result = run("send-lat", "127.0.0.1", "--port", port, "--device", "soft", "-D", "300ms",
+                     "--json")
+        expect(result.code == 0, str(result))
+        software(result.doc)
+        expect(serve.wait(20).code == 0, "the server's exit code")
+
+with case("AForeignPeerDeviceIsRefusedInASentence"):
+    # The soft device is only taken when asked for: with a HOST the tool never measures something else.
+    if not list(pathlib.Path("/sys/class/infiniband").glob("*")):
+        result = run("send-lat", "127.0.0.1", "--json")
+        expect(result.code == 2 and "--device soft" in result.doc["error"]["next_step"], str(result))
+
+with case("BadDeviceStringsAreUsageErrorsThatNameTheKey"):
+    for text, word in (("soft:dorp=1%", "drop"), ("soft:drop=2", "drop"), ("soft:mtu=1500", "4096"),
+                       ("soft:profile=mlx5", "rxe-6.1"), ("soft:config=/no/such/file", "/no/such")):
+        result = run("send-lat", "--loopback", "--device", text, "--json")
+        expect(result.code == 1 and word in str(result.doc["error"]), f"{text}: {result}")
+
+with case("ALossyWireIsRepaired"):
+    result = run("send-lat", "--loopback", "--device",
+                 "soft:drop=1%,duplicate=1%,reorder=1%,corrupt=1%,seed=5", "-n", "2000", "--warmup",
+                 "0", "-s", "3000", "-m", "1024", "--timeout", "8", "--retry", "7", "--json",
+                 seconds=100)
+    expect(result.code == 0, str(result))
+    expect(latency(result.doc, "requester")[0]["samples"] == 2000, "samples")
+
+with case("BothProfilesRun"):
+    for profile in ("ibta", "rxe-6.1"):
+        result = run("send-lat", "--loopback", "--device", f"soft:profile={profile}", "-D", "50ms",
+                     "--json")
+        expect(result.code == 0, str(result))
+
+
+def packets(path):
+    data = pathlib.Path(path).read_bytes()
+    at = 24
+    while at < len(data):
+        size = struct.unpack_from("<I", data, at + 8)[0]
+        yield data[at + 16:at + 16 + size]
+        at += 16 + size
+
+
+def icrc(packet):
+    """By annex A17, with nothing of ours: zlib's CRC-32 over the packet with the variant fields set."""
+    masked = bytearray(packet[:-4])
+    if packet[0] >> 4 == 4:
+        transport = 28
+        masked[1] = 0xff
+        masked[8] = 0xff
+        masked[10:12] = b"\xff\xff"
+    else:
+        transport = 48
+        masked[0] |= 0x0f
+        masked[1:4] = b"\xff\xff\xff"
+        masked[7] = 0xff
+    masked[transport - 2:transport] = b"\xff\xff"
+    masked[transport + 4] = 0xff
+    return struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(masked)))
+
+
+with case("CapturesOfAllOpcodesSatisfyTsharkAndHaveARightIcrc"):
+    with tempfile.TemporaryDirectory() as folder:
+        made = subprocess.run([CAPTURE_TEST], env={**os.environ, "VERBSCOPE_CAPTURES": folder},
+                              capture_output=True, text=True, timeout=120, check=False)
+        expect(made.returncode == 0, made.stdout[-2000:])
+        for name in ("ipv4.pcap", "ipv6.pcap"):
+            path = os.path.join(folder, name)
+            guesses = [word for guess in GUESSES for word in ("--disable-heuristic", guess)]
+            shark = subprocess.run(["tshark", *guesses, "-r", path, "-T", "fields", "-e",
+                                    "infiniband.bth.opcode", "-e", "_ws.malformed"],
+                                   capture_output=True, text=True, timeout=120, check=False)
+            expect(shark.returncode == 0, shark.stderr)
+            rows = [row.split("\t") for row in shark.stdout.splitlines()]
+            wrong = [packet for packet in packets(path) if icrc(packet) != packet[-4:]]
+            expect(len(rows) > 1000 and not wrong, f"{name}: {len(rows)} rows, {len(wrong)} wrong")
+            expect(all(row[0] for row in rows), f"{name}: a packet that is not RoCEv2 for tshark")
+            expect(not [row for row in rows if len(row) > 1 and row[1]], f"{name}: malformed")
+
+with case("ScapyComputesTheSameIcrcForEveryPacket"):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([CAPTURE_TEST, "--gtest_filter=*Ipv4*"], timeout=120, check=True,
+                       env={**os.environ, "VERBSCOPE_CAPTURES": folder}, capture_output=True)
+        judged = subprocess.run(["/usr/bin/python3", ROOT / "tests/soft/scapy_icrc.py",
+                                 os.path.join(folder, "ipv4.pcap")],
+                                capture_output=True, text=True, timeout=120, check=False)
+        expect(judged.returncode == 0, judged.stdout + judged.stderr)
+        print("#", judged.stdout.strip(), flush=True)
+
+with case("EventModeAtAThousandMessagesPerSecondUsesUnderHalfACore"):
+    measured = json.loads(subprocess.run([PROBE, "paced", "1000", "2000"], capture_output=True,
+                                         text=True, timeout=60, check=True).stdout)
+    print(f"# {measured}", flush=True)
+    expect(measured["messages"] > 1500, str(measured))
+    expect(measured["cpu_fraction"] < 0.5, str(measured))
+    # Woken by the sender itself: no thread in between.
+    expect(measured["channels_woken"] > measured["messages"] / 2, str(measured))
+
+
+def soft_sockets():
+    with open("/proc/net/unix", encoding="ascii") as table:
+        return [line.split()[-1] for line in table if "@verbscope" in line]
+
+
+with case("AKilledPeerEndsTheRunAndLeavesNothing"):
+    before = len(soft_sockets())
+    for _ in range(3):
+        with server("--device", "soft") as (serve, port):
+            client = subprocess.Popen([BINARY, "send-lat", "127.0.0.1", "--port", str(port),
+                                       "--device", "soft", "-D", "20s", "--json"],
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            time.sleep(0.7)  # somewhere in the middle of the run
+            serve.process.kill()
+            start = time.monotonic()
+            out, _ = client.communicate(timeout=20)
+            expect(client.returncode == 5, f"exit code {client.returncode}: {out[:300]}")
+            expect(time.monotonic() - start < 6, "more than 5 s")
+            document(out)
+    expect(len(soft_sockets()) == before, f"left: {soft_sockets()}")
+    expect(not [name for name in os.listdir("/dev/shm") if "verbscope" in name], "shared memory")
+
+finish()
