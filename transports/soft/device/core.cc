@@ -11,13 +11,6 @@
 #include "transports/soft/device/verbs_ops.h"
 
 namespace verbscope::soft {
-namespace {
-
-// A full round of Drive is a batch; more rounds than this wait for the next call.
-constexpr int kMaxRounds = 16;
-
-}  // namespace
-
 uint64_t NowNs() {
   timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -37,7 +30,7 @@ SoftCore::SoftCore(const SoftOptions& options, const DeviceInfo& info)
   context.cmd_fd = -1;
   context.num_comp_vectors = static_cast<int>(info.limits.comp_vectors);
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  FillOps(context.ops);
+  FillOps(context.ops, options_.hooks.events);
 }
 
 Expected<std::unique_ptr<SoftCore>> SoftCore::Create(const SoftOptions& options,
@@ -71,7 +64,7 @@ SoftCore::~SoftCore() = default;
 void SoftCore::Service() {
   engine_->Transmit();
   if (engine_->timer_urgent()) [[unlikely]] engine_->Tick(NowNs());
-  if (!overrun_.empty()) [[unlikely]] FailOverrunCqs();
+  ServiceOverruns();
   link_->Flush();
   attention_.store(engine_->wants_to_transmit(), std::memory_order_relaxed);
 }
@@ -79,9 +72,9 @@ void SoftCore::Service() {
 void SoftCore::Tick(uint64_t now_ns) {
   engine_->Tick(now_ns);
   if (packets_->timed()) packets_->Tick(now_ns);
-  for (size_t i = 0; i < late_cqs.size(); ++i) {
-    SoftCq& cq = *late_cqs[i];
-    if (cq.queue.Tick(now_ns)) RaiseCqEvent(cq);
+  for (SoftCq* timed : timed_cqs_) {
+    SoftCq& cq = *timed;
+    if (cq.queue.Tick(now_ns)) OnCompletionEvent(cq.queue);
     if (cq.late_event_ns && now_ns >= *cq.late_event_ns) {
       cq.late_event_ns.reset();
       RaiseCqEvent(cq);
@@ -112,7 +105,7 @@ std::optional<uint64_t> SoftCore::NextTimer() const {
     if (timer && (!next || *timer < *next)) next = timer;
   };
   consider(packets_->NextTimer());
-  for (const SoftCq* cq : late_cqs) {
+  for (const SoftCq* cq : timed_cqs_) {
     consider(cq->queue.NextTimer());
     consider(cq->late_event_ns);
   }

@@ -64,6 +64,10 @@ class SoftCore final : public EventSink, public CompletionFilter {
   size_t Deliver() { return link_->Poll(packets_->receiver(), kBatch); }
   // Lock held. Sends everything that is owed and may be sent, and wakes peers.
   void Service();
+  // Lock held. What a post to a QP in ERR may have filled.
+  void ServiceOverruns() {
+    if (!overrun_.empty()) [[unlikely]] FailOverrunCqs();
+  }
   // Lock held. Timers, held-back packets and events whose time has come.
   void Tick(uint64_t now_ns);
   // No lock. For every few hundred empty polls: timers, and a sign of life for the helper.
@@ -75,13 +79,26 @@ class SoftCore final : public EventSink, public CompletionFilter {
 
   // Signs of life of a program that drives the device itself.
   uint64_t activity() const { return activity_.load(std::memory_order_relaxed); }
+  // Lock held. The same for a poll that found something to do; now and then also a look at the clock.
+  void CountPoll() {
+    const uint64_t count = activity_.load(std::memory_order_relaxed) + 1;
+    activity_.store(count, std::memory_order_relaxed);
+    if (count % kPollsPerTick == 0) [[unlikely]] Tick(NowNs());
+  }
   void CountActivity() { activity_.fetch_add(1, std::memory_order_relaxed); }
 
   // Lock held. Tells peers (or withdraws) that a CQ waits for an event.
   void ArmPeers(SoftCq& cq);
   void ArmPeersOf(QueuePair& qp);
-  // Lock held. Raises the event of a CQ on its channel.
-  void RaiseCqEvent(SoftCq& cq);
+  // Lock held. Nothing that comes for the QP raises an event any more.
+  void DisarmPeersOf(const QueuePair& qp);
+  // Lock held. Delivers what has arrived, and takes the oldest event of a channel: the CQ, or null.
+  // Afterwards the channel's descriptor is readable if another event waits, or something new came.
+  SoftCq* TakeCqEvent(SoftChannel& channel, uint64_t now_ns);
+  // Lock held. The CQ's events may depend on time.
+  void WatchTime(SoftCq& cq);
+  // Lock held. The CQ, which nothing uses, is about to go.
+  void Forget(SoftCq& cq);
 
   // EventSink and CompletionFilter: from the engine, lock held.
   void OnCompletionEvent(CompletionQueue& cq) override;
@@ -102,12 +119,18 @@ class SoftCore final : public EventSink, public CompletionFilter {
   FaultCounts faults() const { return packets_->faults(); }
   uint64_t helper_wakeups = 0;
   uint64_t events_raised = 0;
-  std::vector<SoftCq*> late_cqs;  // with an event that is held back, or moderation
 
  private:
   static constexpr size_t kBatch = 32;
+  static constexpr uint64_t kPollsPerTick = 256;
+  // A full round of Drive is a batch; more rounds than this wait for the next call.
+  static constexpr int kMaxRounds = 16;
 
   SoftCore(const SoftOptions& options, const DeviceInfo& info);
+  // Raises the event of a CQ on its channel.
+  void RaiseCqEvent(SoftCq& cq);
+  // Peers that were woken in vain are asked again. True: some CQ of the channel is armed.
+  bool ArmPeersAgain(SoftChannel& channel);
   void RaiseAsync(const ibv_async_event& event);
   void FailOverrunCqs();
 
@@ -128,6 +151,7 @@ class SoftCore final : public EventSink, public CompletionFilter {
   FileDescriptor async_fd_;  // eventfd in semaphore mode: one count per event
   std::deque<ibv_async_event> async_events_;
   std::vector<CompletionQueue*> overrun_;
+  std::vector<SoftCq*> timed_cqs_;  // with an event that is held back, or moderation
 };
 
 }  // namespace verbscope::soft

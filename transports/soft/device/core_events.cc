@@ -10,29 +10,81 @@ namespace verbscope::soft {
 
 void SoftCore::OnCompletionEvent(CompletionQueue& queue) {
   SoftCq& cq = OwnerOf(queue);
+  // The arm is spent: what comes for other QPs of the CQ, or for their sends, must not wake anybody.
+  ArmPeers(cq);
+  cq.shown = queue.size();
   const EventTiming& timing = options_.hooks.events;
   if (timing.late.count() > 0) [[unlikely]] {
     if (!cq.late_event_ns) {
       cq.late_event_ns = NowNs() + static_cast<uint64_t>(timing.late.count());
-      if (std::find(late_cqs.begin(), late_cqs.end(), &cq) == late_cqs.end()) {
-        late_cqs.push_back(&cq);
-      }
     }
+    WatchTime(cq);
     return;
   }
   RaiseCqEvent(cq);
+}
+
+void SoftCore::WatchTime(SoftCq& cq) {
+  if (std::ranges::find(timed_cqs_, &cq) == timed_cqs_.end()) timed_cqs_.push_back(&cq);
 }
 
 void SoftCore::RaiseCqEvent(SoftCq& cq) {
   if (cq.channel == nullptr) return;
   SoftChannel& channel = Of(cq.channel);
   if (options_.hooks.events.coalesce &&
-      std::find(channel.events.begin(), channel.events.end(), &cq) != channel.events.end()) {
+      std::ranges::find(channel.events, &cq) != channel.events.end()) {
     return;
   }
   channel.events.push_back(&cq);
   ++events_raised;
-  AddOne(channel.event_fd);
+  if (!channel.reading) AddOne(channel.event_fd);
+}
+
+SoftCq* SoftCore::TakeCqEvent(SoftChannel& channel, uint64_t now_ns) {
+  channel.reading = true;
+  bool woken = false;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    // Emptied before looking: what is written from now on is seen by the next sleep.
+    const uint64_t written = link_->wakes().channels;
+    woken |= TakeOne(channel.event_fd);
+    Drive(now_ns);
+    // A device that talks to itself may have written to this very channel.
+    if (link_->wakes().channels == written && !link_->Pending()) break;
+  }
+  if (channel.events.empty() && woken && ArmPeersAgain(channel)) Drive(now_ns);
+  channel.reading = false;
+  SoftCq* first = nullptr;
+  if (!channel.events.empty()) {
+    first = channel.events.front();
+    channel.events.pop_front();
+  }
+  if (!channel.events.empty() || link_->Pending()) AddOne(channel.event_fd);
+  return first;
+}
+
+bool SoftCore::ArmPeersAgain(SoftChannel& channel) {
+  bool armed = false;
+  for (SoftCq* cq : channel.cqs) {
+    if (cq->queue.armed() == CompletionQueue::Armed::kNo) continue;
+    ArmPeers(*cq);
+    armed = true;
+  }
+  return armed;
+}
+
+void SoftCore::Forget(SoftCq& cq) {
+  ForgetAsyncEvents(Public(cq));
+  std::erase(timed_cqs_, &cq);
+  std::erase(overrun_, &cq.queue);
+  if (cq.channel == nullptr) return;
+  SoftChannel& channel = Of(cq.channel);
+  --channel.refcnt;
+  std::erase(channel.cqs, &cq);
+  // Its events go with it; what else was written to the descriptor is found by delivering.
+  if (std::erase(channel.events, &cq) == 0) return;
+  TakeOne(channel.event_fd);
+  Drive(NowNs());
+  if (!channel.events.empty() || link_->Pending()) AddOne(channel.event_fd);
 }
 
 void SoftCore::ArmPeers(SoftCq& cq) {
@@ -55,6 +107,12 @@ void SoftCore::ArmPeers(SoftCq& cq) {
 void SoftCore::ArmPeersOf(QueuePair& qp) {
   ArmPeers(OwnerOf(*qp.recv_cq()));
   if (qp.send_cq() != qp.recv_cq()) ArmPeers(OwnerOf(*qp.send_cq()));
+}
+
+void SoftCore::DisarmPeersOf(const QueuePair& qp) {
+  if (qp.path() == kNoPath) return;
+  link_->Disarm(qp.path(), qp.qpn(), ArmSide::kReceive);
+  link_->Disarm(qp.path(), qp.qpn(), ArmSide::kSend);
 }
 
 void SoftCore::RaiseAsync(const ibv_async_event& event) {

@@ -1,6 +1,7 @@
 // Posting, polling and arming: the fast path of the soft device. Nothing here allocates, formats or
 // looks at an option; what an option changes (faults, capture, event timing) hangs behind pointers
-// that are null or plain in normal use.
+// that are null or plain in normal use, or has a function of its own.
+#include <algorithm>
 #include <cerrno>
 
 #include "transports/soft/device/core.h"
@@ -37,6 +38,7 @@ int PostReceive(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   SoftCore& core = *qp.core;
   core.lock().Acquire();
   const int result = qp.pair->PostReceive(wr, bad);
+  core.ServiceOverruns();
   core.lock().Release();
   if (result != 0) [[unlikely]] errno = result;
   return result;
@@ -66,6 +68,7 @@ int PollCq(ibv_cq* base, int wanted, ibv_wc* wc) {
   }
   if (wanted <= 0) return 0;
   core.lock().Acquire();
+  core.CountPoll();
   const bool owed = core.attention();
   const size_t delivered = core.Deliver();
   const int taken = cq.queue.Poll(wanted, wc);
@@ -79,12 +82,34 @@ int PollCq(ibv_cq* base, int wanted, ibv_wc* wc) {
   return taken;
 }
 
+// EventTiming::between_poll_and_arm: while the CQ is not armed the newest completion stays hidden, so
+// the last poll before an arm never finds it. What raised an event, or was there when the CQ was armed,
+// is shown.
+int PollCqHoldingBack(ibv_cq* base, int wanted, ibv_wc* wc) {
+  SoftCq& cq = Of(base);
+  SoftCore& core = *cq.core;
+  core.CountActivity();
+  const SpinLockHolder hold(core.lock());
+  core.Drive(NowNs());
+  const uint32_t stored = cq.queue.size();
+  const bool hides = cq.channel != nullptr && cq.queue.armed() == CompletionQueue::Armed::kNo;
+  uint32_t open = stored;
+  if (hides && stored > 0) open = std::clamp(cq.shown, stored - 1, stored);
+  const int taken = cq.queue.Poll(std::min(wanted, static_cast<int>(open)), wc);
+  cq.shown -= std::min(cq.shown, static_cast<uint32_t>(taken));
+  return taken;
+}
+
 int RequestNotify(ibv_cq* base, int solicited_only) {
   SoftCq& cq = Of(base);
-  if (cq.channel == nullptr) return EINVAL;
+  if (cq.channel == nullptr) {
+    errno = EINVAL;
+    return EINVAL;
+  }
   SoftCore& core = *cq.core;
   SpinLockHolder hold(core.lock());
   cq.queue.Arm(solicited_only != 0);
+  cq.shown = cq.queue.size();
   core.ArmPeers(cq);
   // What arrived before the peers knew has to raise its event from here.
   if (core.NeedsService()) core.Drive(NowNs());
@@ -100,11 +125,11 @@ int PostWhole(SoftQp& qp) {
   return PostLocked(qp, qp.building.data(), &bad);
 }
 
-void FillOps(ibv_context_ops& ops) {
+void FillOps(ibv_context_ops& ops, const EventTiming& timing) {
   ops.post_send = PostSend;
   ops.post_recv = PostReceive;
   ops.post_srq_recv = PostSrqReceive;
-  ops.poll_cq = PollCq;
+  ops.poll_cq = timing.between_poll_and_arm ? PollCqHoldingBack : PollCq;
   ops.req_notify_cq = RequestNotify;
 }
 

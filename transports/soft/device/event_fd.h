@@ -20,15 +20,16 @@ inline void AddOne(const FileDescriptor& event_fd) {
   [[maybe_unused]] const ssize_t written = ::write(event_fd.get(), &one, sizeof(one));
 }
 
-// One count of a semaphore, or everything of a plain counter.
-inline void TakeOne(const FileDescriptor& event_fd) {
+// One count of a semaphore, or everything of a plain counter. False: there was nothing.
+inline bool TakeOne(const FileDescriptor& event_fd) {
   uint64_t count = 0;
   const iovec to = {.iov_base = &count, .iov_len = sizeof(count)};
-  if (::preadv2(event_fd.get(), &to, 1, -1, RWF_NOWAIT) >= 0 || errno != EOPNOTSUPP) return;
+  if (::preadv2(event_fd.get(), &to, 1, -1, RWF_NOWAIT) >= 0) return true;
+  if (errno != EOPNOTSUPP) return false;
   // Kernels before 5.8. Only the owner reads, so what poll sees stays.
   pollfd readable = {.fd = event_fd.get(), .events = POLLIN, .revents = 0};
-  if (::poll(&readable, 1, 0) != 1) return;
-  [[maybe_unused]] const ssize_t got = ::read(event_fd.get(), &count, sizeof(count));
+  if (::poll(&readable, 1, 0) != 1) return false;
+  return ::read(event_fd.get(), &count, sizeof(count)) >= 0;
 }
 
 }  // namespace verbscope::soft

@@ -1,5 +1,6 @@
-// The live objects of one kind by handle. The table owns them; the handle inside an object is checked
-// against it at each use, so a stale or damaged object is found out (ENOENT) instead of followed.
+// The live objects of one kind by address. The table owns them. Each use looks an object up and compares
+// its handle with the one it was given, so a stale or damaged object is found out (ENOENT) instead of
+// followed: an address that is not in the table is never read.
 //
 // Not thread-safe: guarded by the device's control mutex.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_OBJECT_TABLE_H_
@@ -7,8 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 
 #include "transports/soft/device/objects.h"
@@ -18,25 +19,29 @@ namespace verbscope::soft {
 template <class T>
 class ObjectTable {
  public:
-  // The object's handle was just made up by the device and is new.
   T& Add(std::unique_ptr<T> object) {
-    const uint32_t handle = HandleOf(*object);
-    return *objects_.emplace(handle, std::move(object)).first->second;
+    T& added = *object;
+    objects_.emplace(&added, Entry{HandleOf(added), std::move(object)});
+    return added;
   }
   // Whether `object` is alive and its handle its own.
   bool Has(const T& object) const {
-    const auto found = objects_.find(HandleOf(object));
-    return found != objects_.end() && found->second.get() == &object;
+    const auto found = objects_.find(&object);
+    return found != objects_.end() && found->second.handle == HandleOf(object);
   }
-  // The object leaves the table and is the caller's.
+  // The object leaves the table and is the caller's. It must be there.
   std::unique_ptr<T> Take(const T& object) {
-    auto node = objects_.extract(HandleOf(object));
-    return std::move(node.mapped());
+    auto node = objects_.extract(&object);
+    return std::move(node.mapped().object);
   }
   size_t size() const { return objects_.size(); }
 
  private:
-  std::map<uint32_t, std::unique_ptr<T>> objects_;
+  struct Entry {
+    uint32_t handle;
+    std::unique_ptr<T> object;
+  };
+  std::unordered_map<const T*, Entry> objects_;
 };
 
 }  // namespace verbscope::soft

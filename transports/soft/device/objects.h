@@ -29,8 +29,12 @@ struct SoftPd : ibv_pd {
   uint32_t users = 0;  // MRs, QPs and SRQs
 };
 
+// What destruction needs is kept beside the public struct, which the program can change.
 struct SoftMr : ibv_mr {
   SoftMr() : ibv_mr{} {}
+  SoftPd* owner = nullptr;
+  uint32_t key = 0;
+  uint64_t bytes = 0;
 };
 
 struct SoftChannel : ibv_comp_channel {
@@ -39,6 +43,9 @@ struct SoftChannel : ibv_comp_channel {
   FileDescriptor event_fd;        // `fd` of the public struct; peers write to it too
   uint32_t link_id = 0;           // its name in the link
   std::deque<SoftCq*> events;     // raised and not taken yet
+  std::vector<SoftCq*> cqs;       // those that raise their events here
+  // GetCqEvent is at work: events need not be written to the descriptor.
+  bool reading = false;
 };
 
 // The engine's completion queue, which knows the verbs object around it.
@@ -71,12 +78,13 @@ struct SoftCq : ibv_cq_ex {
   ibv_wc current = {};
   // Event timing hooks.
   std::optional<uint64_t> late_event_ns;  // an event to raise at this time
-  bool event_coalescing = false;          // one event is out already
+  uint32_t shown = 0;  // between_poll_and_arm: of the oldest completions, those that polls find
 };
 
 struct SoftSrq : ibv_srq {
   SoftSrq(uint32_t max_wr, uint32_t max_sge) : ibv_srq{}, queue(max_wr, max_sge, *this) {}
   SoftCore* core = nullptr;
+  SoftPd* owner = nullptr;
   OwnedReceiveQueue queue;
   uint32_t users = 0;  // QPs
 };
@@ -85,6 +93,8 @@ struct SoftQp : ibv_qp_ex {
   SoftQp() : ibv_qp_ex{} {}
   SoftCore* core = nullptr;
   QueuePair* pair = nullptr;  // owned by the engine
+  SoftPd* owner = nullptr;
+  SoftSrq* shared_receives = nullptr;
   std::vector<std::byte> peer_blob;   // of the peer's device, from AcceptPeerBlob
   std::optional<uint32_t> link_path;  // a user of this path of the link until reset or destroyed
 

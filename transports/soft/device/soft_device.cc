@@ -62,8 +62,11 @@ Expected<std::unique_ptr<SoftDevice>> SoftDevice::Open(const SoftOptions& option
   Expected<std::unique_ptr<SoftCore>> core = SoftCore::Create(device->options_, device->info_);
   if (!core) return Fail(std::move(core.error()));
   device->core_ = std::move(*core);
-  if (Status status = device->Hooked("open_device", options.name); !status) {
-    return Fail(std::move(status.error()));
+  // Everything that is asked of a real device when it is opened.
+  for (const std::string_view call : {"open_device", "query_device", "query_port"}) {
+    if (Status status = device->Hooked(call, options.name); !status) {
+      return Fail(std::move(status.error()));
+    }
   }
   device->helper_ = std::make_unique<Helper>(*device->core_);
   if (Status status = device->helper_->Start(); !status) return Fail(std::move(status.error()));
@@ -71,7 +74,10 @@ Expected<std::unique_ptr<SoftDevice>> SoftDevice::Open(const SoftOptions& option
 }
 
 SoftDevice::~SoftDevice() {
-  if (helper_ != nullptr) helper_->Stop();
+  if (helper_ == nullptr) return;  // never opened
+  helper_->Stop();
+  Status closed = Hooked("close_device", info_.name);
+  if (!closed && teardown_report_ != nullptr) teardown_report_->Add(std::move(closed.error()));
 }
 
 Status SoftDevice::Hooked(std::string_view call, std::string_view parameter) {
@@ -98,7 +104,12 @@ Expected<PortInfo> SoftDevice::QueryPort(int port) {
     return Fail(Refused("ibv_query_port", fmt::format("port={}", port), EINVAL,
                         info_.name + " has one port, number 1", "use --ib-port 1"));
   }
-  return MakePortInfo(options_, gids_);
+  PortInfo info = MakePortInfo(options_, gids_);
+  // As on a real device, an entry that cannot be read is left out.
+  std::erase_if(info.gids, [this](const GidEntry&) {
+    return core_->control_faults().Next("query_gid").has_value();
+  });
+  return info;
 }
 
 Expected<Pd> SoftDevice::AllocatePd() {
@@ -162,9 +173,11 @@ Expected<Mr> SoftDevice::RegisterMemory(ibv_pd* base, std::span<std::byte> memor
       region.key = RandomKey();
     } while (!core_->engine().memory().Add(region));
   }
-  mr->lkey = mr->rkey = region.key;
+  mr->lkey = mr->rkey = mr->key = region.key;
   mr->handle = NewHandle();
-  ++Of(base).users;
+  mr->owner = &Of(base);
+  mr->bytes = memory.size();
+  ++mr->owner->users;
   registered_bytes_ += memory.size();
   return Mr(this, &mrs_.Add(std::move(mr)));
 }

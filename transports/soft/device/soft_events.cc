@@ -13,7 +13,6 @@
 
 #include "transports/common/qp_text.h"
 #include "transports/soft/device/call_error.h"
-#include "transports/soft/device/event_fd.h"
 #include "transports/soft/device/soft_device.h"
 
 namespace verbscope::soft {
@@ -39,19 +38,13 @@ Expected<ibv_cq*> SoftDevice::GetCqEvent(ibv_comp_channel* base) {
   const bool blocking = (::fcntl(channel.fd, F_GETFL) & O_NONBLOCK) == 0;
   for (;;) {
     core_->CountActivity();
-    // Emptied before looking: what is written from now on is seen by the next sleep.
-    TakeOne(channel.event_fd);
     const uint64_t now = NowNs();
     std::optional<uint64_t> timer;
     {
       const SpinLockHolder hold(core_->lock());
-      core_->Drive(now);
-      if (!channel.events.empty()) {
-        SoftCq& cq = *channel.events.front();
-        channel.events.pop_front();
-        ++cq.events_taken;
-        if (!channel.events.empty()) AddOne(channel.event_fd);
-        return Public(cq);
+      if (SoftCq* cq = core_->TakeCqEvent(channel, now); cq != nullptr) {
+        ++cq->events_taken;
+        return Public(*cq);
       }
       timer = core_->NextTimer();
     }

@@ -63,8 +63,13 @@ Expected<Cq> SoftDevice::CreateCq(const CqOptions& options) {
   ::pthread_cond_init(&cq->cond, nullptr);
   FillExtendedCq(*cq);
   cq->handle = NewHandle();
-  if (cq->channel != nullptr) ++cq->channel->refcnt;
-  return Cq(this, Public(cqs_.Add(std::move(cq))));
+  SoftCq& made = cqs_.Add(std::move(cq));
+  if (made.channel != nullptr) {
+    const SpinLockHolder hold(core_->lock());
+    ++made.channel->refcnt;
+    Of(made.channel).cqs.push_back(&made);
+  }
+  return Cq(this, Public(made));
 }
 
 Status SoftDevice::ModerateCq(ibv_cq* base, uint16_t count, uint16_t period_us) {
@@ -73,9 +78,8 @@ Status SoftDevice::ModerateCq(ibv_cq* base, uint16_t count, uint16_t period_us) 
   SoftCq& cq = Of(base);
   const SpinLockHolder hold(core_->lock());
   cq.queue.Moderate(count, period_us);
-  if (period_us > 0 && std::ranges::find(core_->late_cqs, &cq) == core_->late_cqs.end()) {
-    core_->late_cqs.push_back(&cq);
-  }
+  core_->WatchTime(cq);
+  core_->Tick(NowNs());  // what the old rule held back starts its time now
   return {};
 }
 
@@ -105,21 +109,25 @@ Expected<Srq> SoftDevice::CreateSrq(const SrqOptions& options) {
     return Fail(Unknown("ibv_create_srq"));
   }
   if (options.max_wr == 0 || options.max_wr > options_.limits.max_srq_wr ||
-      options.max_sge > info_.limits.max_sge || srqs_.size() >= info_.limits.max_srq) {
+      options.max_sge > info_.limits.max_sge) {
     return Fail(Refused("ibv_create_srq", parameter, EINVAL,
-                        fmt::format("{} has max_srq_wr={}, max_srq_sge={}, max_srq={}", info_.name,
-                                    options_.limits.max_srq_wr, info_.limits.max_sge,
-                                    info_.limits.max_srq)));
+                        fmt::format("{} has max_srq_wr={}, max_srq_sge={}", info_.name,
+                                    options_.limits.max_srq_wr, info_.limits.max_sge)));
+  }
+  if (srqs_.size() >= info_.limits.max_srq) {
+    return Fail(Refused("ibv_create_srq", parameter, ENOMEM,
+                        fmt::format("{} has max_srq={}", info_.name, info_.limits.max_srq)));
   }
   auto srq = std::make_unique<SoftSrq>(options.max_wr, options.max_sge);
   srq->core = core_.get();
   srq->context = &core_->verbs().context;
   srq->pd = options.pd;
+  srq->owner = &Of(options.pd);
   srq->queue.SetPd(options.pd->handle);
   ::pthread_mutex_init(&srq->mutex, nullptr);
   ::pthread_cond_init(&srq->cond, nullptr);
   srq->handle = NewHandle();
-  ++Of(options.pd).users;
+  ++srq->owner->users;
   return Srq(this, &srqs_.Add(std::move(srq)));
 }
 
@@ -165,6 +173,8 @@ Expected<CreatedQp> SoftDevice::CreateQp(const verbscope::QpOptions& options) {
   }
   auto qp = std::make_unique<SoftQp>();
   qp->core = core_.get();
+  qp->owner = &Of(options.pd);
+  if (options.srq != nullptr) qp->shared_receives = &Of(options.srq);
   ibv_qp& base = qp->qp_base;
   base.context = &core_->verbs().context;
   base.pd = options.pd;
@@ -201,8 +211,8 @@ Expected<CreatedQp> SoftDevice::CreateQp(const verbscope::QpOptions& options) {
     Of(options.send_cq).send_qps.push_back(qp->pair);
     Of(options.recv_cq).receive_qps.push_back(qp->pair);
   }
-  ++Of(options.pd).users;
-  if (options.srq != nullptr) ++Of(options.srq).users;
+  ++qp->owner->users;
+  if (qp->shared_receives != nullptr) ++qp->shared_receives->users;
   base.handle = NewHandle();
   SoftQp& made = qps_.Add(std::move(qp));
   return CreatedQp{.qp = Qp(this, Public(made)),

@@ -39,10 +39,10 @@ Status SoftDevice::Destroy(ibv_mr* base) {
   if (!mrs_.Has(Of(base))) return Fail(Unknown("ibv_dereg_mr"));
   {
     const SpinLockHolder hold(core_->lock());
-    core_->engine().memory().Remove(base->lkey);
+    core_->engine().memory().Remove(Of(base).key);
   }
-  --Of(base->pd).users;
-  registered_bytes_ -= base->length;
+  --Of(base).owner->users;
+  registered_bytes_ -= Of(base).bytes;
   mrs_.Take(Of(base));
   return {};
 }
@@ -78,12 +78,7 @@ Status SoftDevice::Destroy(ibv_cq* base) {
                        fmt::format("{} queues of QPs use it and {} events are not acknowledged",
                                    users, owed)));
     }
-    core_->ForgetAsyncEvents(base);
-    std::erase(core_->late_cqs, &cq);
-    if (cq.channel != nullptr) {
-      std::erase(Of(cq.channel).events, &cq);
-      --cq.channel->refcnt;
-    }
+    core_->Forget(cq);
   }
   ::pthread_mutex_destroy(&cq.mutex);
   ::pthread_cond_destroy(&cq.cond);
@@ -100,17 +95,14 @@ Status SoftDevice::Destroy(ibv_qp* base) {
     SoftQp& qp = Of(base);
     {
       const SpinLockHolder hold(core_->lock());
-      std::erase(Of(base->send_cq).send_qps, qp.pair);
-      std::erase(Of(base->recv_cq).receive_qps, qp.pair);
-      if (qp.pair->path() != kNoPath) {
-        core_->link().Disarm(qp.pair->path(), base->qp_num, ArmSide::kReceive);
-        core_->link().Disarm(qp.pair->path(), base->qp_num, ArmSide::kSend);
-      }
+      std::erase(OwnerOf(*qp.pair->send_cq()).send_qps, qp.pair);
+      std::erase(OwnerOf(*qp.pair->recv_cq()).receive_qps, qp.pair);
+      core_->DisarmPeersOf(*qp.pair);
       core_->engine().DestroyQp(*qp.pair);
       core_->ForgetAsyncEvents(base);
     }
-    --Of(base->pd).users;
-    if (base->srq != nullptr) --Of(base->srq).users;
+    --qp.owner->users;
+    if (qp.shared_receives != nullptr) --qp.shared_receives->users;
     gone = qps_.Take(Of(base));
   }
   if (gone->link_path) core_->link().Disconnect(*gone->link_path);
@@ -131,7 +123,7 @@ Status SoftDevice::Destroy(ibv_srq* base) {
     const SpinLockHolder hold(core_->lock());
     core_->ForgetAsyncEvents(base);
   }
-  --Of(base->pd).users;
+  --Of(base).owner->users;
   ::pthread_mutex_destroy(&base->mutex);
   ::pthread_cond_destroy(&base->cond);
   srqs_.Take(Of(base));

@@ -27,7 +27,7 @@ ibv_send_wr& Begin(ibv_qp_ex* base, ibv_wr_opcode opcode) {
   wr = {};
   wr.wr_id = base->wr_id;
   wr.opcode = opcode;
-  wr.send_flags = base->wr_flags;
+  wr.send_flags = base->wr_flags & ~static_cast<unsigned>(IBV_SEND_INLINE);  // set by its data
   qp.building_sges[qp.built].clear();
   qp.building_inline[qp.built].clear();
   ++qp.built;
@@ -76,6 +76,7 @@ void SetInlineList(ibv_qp_ex* base, size_t count, const ibv_data_buf* buffers) {
   ibv_send_wr* wr = Current(qp);
   if (wr == nullptr) return;
   std::vector<std::byte>& bytes = qp.building_inline[qp.built - 1];
+  bytes.clear();
   for (size_t i = 0; i < count; ++i) {
     if (buffers[i].length > qp.pair->cap().max_inline_data - bytes.size()) {
       qp.building_error = EINVAL;

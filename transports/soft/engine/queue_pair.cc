@@ -77,6 +77,10 @@ void QueuePair::Receive(PathId path, const Header& header, std::span<const std::
 }
 
 bool QueuePair::Transmit() {
+  // Spares the work of preparing a packet again and again while the link is full.
+  if (!context_.env.sink->CanSend(context_.path)) [[unlikely]] {
+    return responder_.Owes() || requester_.Unsent();
+  }
   bool more = responder_.Pump();
   if (!more) more = requester_.Pump();
   AfterStep();

@@ -118,7 +118,7 @@ Requester::Sent Requester::SendData(SendRequest& request) {
     header.immediate = request.immediate;
     header.invalidate_rkey = request.immediate;
   }
-  if (!context_.Send(header, {pieces.data(), *count})) return Sent::kLinkFull;
+  if (!context_.Send(header, {pieces.spans, *count})) return Sent::kLinkFull;
   since_ack_request_ = header.ack_request ? 0 : since_ack_request_ + 1;
   AfterPacket(1, last);
   return Sent::kYes;
@@ -187,9 +187,20 @@ std::optional<size_t> Requester::Gather(uint32_t index, const SendRequest& reque
                                         uint32_t offset, uint32_t bytes, Pieces& pieces) {
   if (bytes == 0) return 0;
   if (request.is_inline) {
-    pieces[0] = {queue_.inline_data(index) + offset, bytes};
+    pieces.spans[0] = {queue_.inline_data(index) + offset, bytes};
     return 1;
   }
+  if (request.sges != 1) return GatherMany(index, offset, bytes, pieces);
+  const ibv_sge& sge = *queue_.sges(index);
+  const std::byte* from =
+      context_.env.memory.Resolve(sge.lkey, sge.addr + offset, bytes, context_.pd, 0);
+  if (from == nullptr) [[unlikely]] return std::nullopt;
+  pieces.spans[0] = {from, bytes};
+  return 1;
+}
+
+std::optional<size_t> Requester::GatherMany(uint32_t index, uint32_t offset, uint32_t bytes,
+                                            Pieces& pieces) {
   const ibv_sge* sge = queue_.sges(index);
   size_t count = 0;
   while (bytes > 0) {
@@ -202,7 +213,7 @@ std::optional<size_t> Requester::Gather(uint32_t index, const SendRequest& reque
     const std::byte* from =
         context_.env.memory.Resolve(sge->lkey, sge->addr + offset, part, context_.pd, 0);
     if (from == nullptr) [[unlikely]] return std::nullopt;
-    pieces[count++] = {from, part};
+    pieces.spans[count++] = {from, part};
     bytes -= part;
     offset = 0;
     ++sge;

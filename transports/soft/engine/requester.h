@@ -55,12 +55,18 @@ class Requester {
   void Reset();
   // Nothing sent is unanswered and no message is half sent (for SQD).
   bool Drained() const { return una_ == sent_ && next_packet_ == 0; }
+  // Requests wait that were not sent, or not whole.
+  bool Unsent() const { return queue_.next != queue_.tail; }
   bool Idle() const { return queue_.empty(); }
   uint32_t next_psn() const { return next_ & kPsnMask; }
   const SendQueue& queue() const { return queue_; }
 
  private:
-  using Pieces = std::array<std::span<const std::byte>, kMaxSge>;
+  // Room for the pieces of one packet, without the cost of initialising pieces that are not used.
+  union Pieces {
+    Pieces() {}
+    std::span<const std::byte> spans[kMaxSge];
+  };
   enum class Sent : uint8_t { kYes, kLinkFull, kBlocked };
 
   // Posting.
@@ -77,6 +83,8 @@ class Requester {
   // The part of a request's data that goes into one packet; nullopt when a local key does not allow it.
   std::optional<size_t> Gather(uint32_t index, const SendRequest& request, uint32_t offset,
                                uint32_t bytes, Pieces& pieces);
+  std::optional<size_t> GatherMany(uint32_t index, uint32_t offset, uint32_t bytes,
+                                   Pieces& pieces);
   bool LocalKeysHold(uint32_t index, const SendRequest& request);
   void AfterPacket(uint32_t psns_taken, bool message_done);
   void LocalError(SendRequest& request, ibv_wc_status status);

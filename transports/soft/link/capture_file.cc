@@ -114,8 +114,8 @@ void CaptureFile::Flush() {
   buffer_.clear();
 }
 
-// Half a packet at the end would make readers complain of the whole file: it is cut off, if the file
-// is one that can be.
+// Half a packet at the end would make readers complain of the whole file: it is cut off, if the
+// file is one that can be.
 void CaptureFile::Break(int error) {
   broken_ = true;
   error_ = CallError(ErrorClass::kRun, "write", path_, error);

@@ -2,8 +2,8 @@
 // nanosecond time stamps): readable by tcpdump and Wireshark, whatever carried them.
 //
 // Buffered: written when the buffer is full, a second after the last time (Tick), and at the end. A
-// write that fails ends the capture, and nothing else: the file keeps the packets before, the rest is
-// not recorded, and TakeError says so once.
+// write that fails ends the capture, and nothing else: the file keeps the packets before, the rest
+// is not recorded, and TakeError says so once.
 //
 // Threads: with the device's lock held.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_LINK_CAPTURE_FILE_H_

@@ -27,7 +27,9 @@ uint64_t TestClock() { return g_now_ns; }
 
 class CaptureTest : public testing::Test {
  protected:
-  CaptureTest() : path_(testing::TempDir() + "/capture_test.pcap") { g_now_ns = 1'700'000'000'123'456'789; }
+  CaptureTest() : path_(testing::TempDir() + "/capture_test.pcap") {
+    g_now_ns = 1'700'000'000'123'456'789;
+  }
   ~CaptureTest() override { std::filesystem::remove(path_); }
 
   std::unique_ptr<CaptureFile> Open() {
@@ -50,7 +52,7 @@ class CaptureTest : public testing::Test {
   // Checks the whole structure of the file.
   std::vector<Packet> Packets() const {
     const std::vector<std::byte> bytes = Content();
-    constexpr uint8_t kHeader[] = {0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0,   0,
+    constexpr uint8_t kHeader[] = {0x4d, 0x3c, 0xb2, 0xa1, 2,   0,   4, 0, 0,   0, 0, 0,
                                    0,    0,    0,    0,    255, 255, 0, 0, 101, 0, 0, 0};
     EXPECT_GE(bytes.size(), sizeof(kHeader));
     EXPECT_EQ(std::memcmp(bytes.data(), kHeader, sizeof(kHeader)), 0);
@@ -62,7 +64,8 @@ class CaptureTest : public testing::Test {
       at += sizeof(fields);
       EXPECT_EQ(fields[2], fields[3]);
       EXPECT_LE(at + fields[2], bytes.size());
-      packets.push_back({fields[0], fields[1],
+      packets.push_back({fields[0],
+                         fields[1],
                          {bytes.begin() + static_cast<ptrdiff_t>(at),
                           bytes.begin() + static_cast<ptrdiff_t>(at + fields[2])}});
       at += fields[2];
@@ -139,8 +142,8 @@ TEST_F(CaptureTest, RecordsDamagedPacketsAsTheyAre) {
   const auto frame = ParseFrame(packets[0].frame);
   ASSERT_TRUE(frame);
   EXPECT_EQ(frame->flow, TestFlow(1, 2));
-  EXPECT_TRUE(std::equal(packet.begin(), packet.end(), frame->transport.begin(),
-                         frame->transport.end()));
+  EXPECT_TRUE(
+      std::equal(packet.begin(), packet.end(), frame->transport.begin(), frame->transport.end()));
   EXPECT_FALSE(VerifyTransport(frame->flow, frame->transport));
 }
 

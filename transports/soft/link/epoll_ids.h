@@ -1,5 +1,5 @@
-// Who is meant by an event of a link's epoll set. Numbers of connections are never used twice, so an
-// event that comes too late finds nobody.
+// Who is meant by an event of a link's epoll set. Numbers of connections are never used twice, so
+// an event that comes too late finds nobody.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_LINK_EPOLL_IDS_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_LINK_EPOLL_IDS_H_
 

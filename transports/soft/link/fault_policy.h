@@ -1,5 +1,5 @@
-// Decides which packets meet with an accident, as fault_options.h asks for: the same packets and the
-// same seed give the same decisions. It knows neither time nor packets' bytes; fault_sink.h and
+// Decides which packets meet with an accident, as fault_options.h asks for: the same packets and
+// the same seed give the same decisions. It knows neither time nor packets' bytes; fault_sink.h and
 // fault_receiver.h do what it says.
 //
 // A packet has at most one accident: the first rule of the list that hits, else (sent packets only)
@@ -85,8 +85,8 @@ class FaultPolicy {
   using FlowKey = std::tuple<FaultDirection, bool, PathId, uint32_t>;
 
   uint64_t CountTransmission(FaultDirection direction, PathId path, const Header& header);
-  const FaultRule* MatchRules(FaultDirection direction, const Header& header,
-                              size_t payload_bytes, uint64_t transmission);
+  const FaultRule* MatchRules(FaultDirection direction, const Header& header, size_t payload_bytes,
+                              uint64_t transmission);
   std::optional<FaultAction> Draw();
   bool Chance(double probability);
   void Count(FaultAction action);

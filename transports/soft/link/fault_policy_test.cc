@@ -199,9 +199,9 @@ TEST(FaultPolicy, KnowsTheClassesOfPackets) {
       {header(Opcode::kReadResponseOnly), FaultClass::kReadResponse, false},
       {header(Opcode::kAtomicAck), FaultClass::kAtomicAck, false},
   };
-  constexpr FaultClass kOwn[] = {FaultClass::kSend,         FaultClass::kWrite, FaultClass::kRead,
-                                 FaultClass::kAtomic,       FaultClass::kAck,   FaultClass::kNak,
-                                 FaultClass::kReadResponse, FaultClass::kAtomicAck};
+  constexpr FaultClass kOwn[] = {
+      FaultClass::kSend, FaultClass::kWrite, FaultClass::kRead,         FaultClass::kAtomic,
+      FaultClass::kAck,  FaultClass::kNak,   FaultClass::kReadResponse, FaultClass::kAtomicAck};
   for (const Case& c : cases) {
     for (const FaultClass own : kOwn) {
       EXPECT_EQ(Matches(own, c.header), own == c.own) << Info(c.header.opcode).name;

@@ -4,8 +4,7 @@
 
 namespace verbscope::soft {
 
-void FaultReceiver::Receive(PathId path, const Header& header,
-                            std::span<const std::byte> payload) {
+void FaultReceiver::Receive(PathId path, const Header& header, std::span<const std::byte> payload) {
   // Nothing can be refused here; more than can be held goes on as it is.
   FaultVerdict verdict;
   if (!held_.Full()) {

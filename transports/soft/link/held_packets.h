@@ -42,8 +42,8 @@ class HeldPackets {
   // A packet of `path` has gone: those that waited for it are due.
   void Overtaken(PathId path);
 
-  // Hands over what is due at `now_ns`, in order of its time. take(packet) may refuse one: it stays,
-  // and so do all of its path.
+  // Hands over what is due at `now_ns`, in order of its time. take(packet) may refuse one: it
+  // stays, and so do all of its path.
   template <class F>
   void Release(uint64_t now_ns, F&& take) {
     std::list<HeldPacket> refused;
@@ -52,10 +52,13 @@ class HeldPackets {
       std::list<HeldPacket> one;
       one.splice(one.begin(), packets_, packets_.begin());
       const HeldPacket& packet = one.front();
-      const bool blocked = std::any_of(refused.begin(), refused.end(), [&](const HeldPacket& r) {
-        return r.path == packet.path;
-      });
-      if (blocked || !take(packet)) refused.splice(refused.end(), one);
+      const bool blocked = std::any_of(refused.begin(), refused.end(),
+                                       [&](const HeldPacket& r) { return r.path == packet.path; });
+      if (blocked || !take(packet)) {
+        refused.splice(refused.end(), one);
+      } else if (packet.overtakers != 0) {
+        --waiting_;  // it went because of its time
+      }
     }
     packets_.splice(packets_.begin(), refused);
   }

@@ -47,13 +47,13 @@ struct TxRing {
 struct PathEntry {
   Nonce nonce = {};
   uint32_t users = 0;
-  bool dirty = false;  // packets sent since the last Flush
+  bool dirty = false;          // packets sent since the last Flush
   std::unique_ptr<TxRing> tx;  // null: not connected, or the peer is gone
   std::optional<Flow> send_flow;
   std::optional<Flow> receive_flow;
   uint32_t rings = 0;
-  RxRing* rx = nullptr;         // the newest ring from the peer; others are being drained
-  std::vector<ArmEntry> arms;   // for the next ring, while there is none
+  RxRing* rx = nullptr;        // the newest ring from the peer; others are being drained
+  std::vector<ArmEntry> arms;  // for the next ring, while there is none
 
   void ForgetArm(ArmSide side, uint32_t slot) {
     std::erase_if(arms, [=](const ArmEntry& a) { return a.side == side && a.slot == slot; });

@@ -111,8 +111,10 @@ class TestPeer {
     link->Flush();
   }
   bool SendAndFlush(PathId path, const Header& header, std::span<const std::byte> payload = {}) {
-    const bool sent = SendOne(path, header, payload);
-    Flush();
+    const std::span<const std::byte> pieces[] = {payload};
+    DeviceLockHolder hold(lock);  // once: a second lock would fence for the link
+    const bool sent = link->Send(path, header, pieces);
+    link->Flush();
     return sent;
   }
   size_t Poll(size_t budget = 1000) {

@@ -1,8 +1,8 @@
 // The memory link: packets between devices of one user on one host, through shared-memory rings.
 //
 // One MemoryLink belongs to one opened device. It has a random nonce, listens on an abstract Unix
-// socket named after it, and tells peers where it is by LocalBlob. Connect(blob of the peer) makes a
-// ring that this side writes and hands it over that socket; packets can be sent at once, the peer
+// socket named after it, and tells peers where it is by LocalBlob. Connect(blob of the peer) makes
+// a ring that this side writes and hands it over that socket; packets can be sent at once, the peer
 // finds them when it serves its sockets. A path is one peer: the ring to it and the ring from it
 // have the same PathId, whichever came first. A link may connect to itself.
 //
@@ -82,12 +82,12 @@ class MemoryLink final : public Link, public PathFlows {
 
   // The path to the link that made `peer_blob`; one more user of it if there is one already.
   // `flow`: the addresses of packets to the peer; those of the first Connect count. Fails with the
-  // setup class for a peer of another user, host or version, a peer that is gone, too many paths, or
-  // system limits. Waits only if the peer is flooded with connections.
+  // setup class for a peer of another user, host or version, a peer that is gone, too many paths,
+  // or system limits. Waits only if the peer is flooded with connections.
   Expected<PathId> Connect(std::span<const std::byte> peer_blob, const Flow& flow,
                            Deadline deadline);
-  // One user less. After the last one nothing can be sent on the path, and the peer is told. Packets
-  // sent before still reach it.
+  // One user less. After the last one nothing can be sent on the path, and the peer is told.
+  // Packets sent before still reach it.
   void Disconnect(PathId path);
   // Whether the peer of a connected path is still there, as far as Serve has seen.
   bool Alive(PathId path) const;
@@ -121,10 +121,11 @@ class MemoryLink final : public Link, public PathFlows {
   uint32_t AddChannel(int event_fd);
   void RemoveChannel(uint32_t channel_id);
 
-  // Asks the peer of `path` to add 1 to the channel's eventfd, once, when it sends a packet that can
-  // complete on QP `qpn` of this device: for kReceive the end of a SEND or a request with immediate
-  // data (`solicited_only`: with the solicited bit), for kSend a response that ends something. One
-  // arm per path, side and QPN modulo kArmSlots (ring_layout.h); arming again replaces it.
+  // Asks the peer of `path` to add 1 to the channel's eventfd, once, when it sends a packet that
+  // can complete on QP `qpn` of this device: for kReceive the end of a SEND or a request with
+  // immediate data (`solicited_only`: with the solicited bit), for kSend a response that ends
+  // something. One arm per path, side and QPN modulo kArmSlots (ring_layout.h); arming again
+  // replaces it.
   //
   // An event is a hint: a packet may turn out to complete nothing, and QPNs may collide. Whoever is
   // woken polls, and arms again if nothing came. After Arm, look at Pending() (Arm has fenced): a
@@ -183,8 +184,8 @@ class MemoryLink final : public Link, public PathFlows {
   size_t dirty_count_ = 0;
   RxWindow window_;
   std::vector<std::unique_ptr<RxRing>> rings_;  // goes before window_
-  size_t turn_ = 0;          // the ring that is polled first
-  size_t closed_rings_ = 0;  // of rings_, those being drained
+  size_t turn_ = 0;                             // the ring that is polled first
+  size_t closed_rings_ = 0;                     // of rings_, those being drained
   bool asleep_ = false;
   WakeCounts wakes_;
 

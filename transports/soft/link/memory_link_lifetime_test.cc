@@ -258,8 +258,8 @@ TEST_F(LiarAtTheDoor, OffersUnsafeMemoryOrAStrangeBell) {
   const FileDescriptor unsealed(::memfd_create("t", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(::ftruncate(unsealed.get(), sizeof(RingHead) + kMinArenaBytes), 0);
   const FileDescriptor event(::eventfd(0, EFD_CLOEXEC));
-  const int cases[][2] = {{unsealed.get(), event.get()},        // not sealed
-                          {event.get(), event.get()},           // no memory
+  const int cases[][2] = {{unsealed.get(), event.get()},         // not sealed
+                          {event.get(), event.get()},            // no memory
                           {ring->memfd.get(), unsealed.get()}};  // a bell that cannot ring
   for (const auto& fds : cases) {
     const FileDescriptor socket = Knock();

@@ -42,10 +42,9 @@ void MemoryLink::Serve() {
 }
 
 void MemoryLink::Accept(Retired& retired) {
-  auto newcomers = static_cast<size_t>(
-      std::count_if(connections_.begin(), connections_.end(), [](const auto& entry) {
-        return entry.second.role == Connection::Role::kNewcomer;
-      }));
+  auto newcomers = static_cast<size_t>(std::count_if(
+      connections_.begin(), connections_.end(),
+      [](const auto& entry) { return entry.second.role == Connection::Role::kNewcomer; }));
   for (size_t i = 0; i < kAcceptsAtOnce; ++i) {
     FileDescriptor socket = AcceptOne(listener_.get());
     if (!socket && (errno == EMFILE || errno == ENFILE)) {

@@ -166,16 +166,26 @@ TEST_F(MemoryLinkWake, OnlyPacketsThatCanCompleteHitAnArm) {
     bool send;
   };
   constexpr Case kCases[] = {
-      {Opcode::kSendFirst, false, false},        {Opcode::kSendMiddle, false, false},
-      {Opcode::kSendLast, true, false},          {Opcode::kSendLastImm, true, false},
-      {Opcode::kSendOnly, true, false},          {Opcode::kSendOnlyImm, true, false},
-      {Opcode::kSendOnlyInvalidate, true, false}, {Opcode::kWriteFirst, false, false},
-      {Opcode::kWriteLast, false, false},        {Opcode::kWriteOnly, false, false},
-      {Opcode::kWriteOnlyImm, true, false},      {Opcode::kWriteLastImm, true, false},
-      {Opcode::kReadRequest, false, false},      {Opcode::kFetchAdd, false, false},
-      {Opcode::kReadResponseFirst, false, false}, {Opcode::kReadResponseMiddle, false, false},
-      {Opcode::kReadResponseLast, false, true},  {Opcode::kReadResponseOnly, false, true},
-      {Opcode::kAck, false, true},               {Opcode::kAtomicAck, false, true},
+      {Opcode::kSendFirst, false, false},
+      {Opcode::kSendMiddle, false, false},
+      {Opcode::kSendLast, true, false},
+      {Opcode::kSendLastImm, true, false},
+      {Opcode::kSendOnly, true, false},
+      {Opcode::kSendOnlyImm, true, false},
+      {Opcode::kSendOnlyInvalidate, true, false},
+      {Opcode::kWriteFirst, false, false},
+      {Opcode::kWriteLast, false, false},
+      {Opcode::kWriteOnly, false, false},
+      {Opcode::kWriteOnlyImm, true, false},
+      {Opcode::kWriteLastImm, true, false},
+      {Opcode::kReadRequest, false, false},
+      {Opcode::kFetchAdd, false, false},
+      {Opcode::kReadResponseFirst, false, false},
+      {Opcode::kReadResponseMiddle, false, false},
+      {Opcode::kReadResponseLast, false, true},
+      {Opcode::kReadResponseOnly, false, true},
+      {Opcode::kAck, false, true},
+      {Opcode::kAtomicAck, false, true},
   };
   TestChannel receive(*b_.link);
   TestChannel send(*b_.link);

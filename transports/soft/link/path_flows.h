@@ -1,5 +1,5 @@
-// What a link knows of a path beyond its number: the addresses that its packets carry on a wire, real
-// or imagined. Faults need them for an ICRC, capture for whole frames.
+// What a link knows of a path beyond its number: the addresses that its packets carry on a wire,
+// real or imagined. Faults need them for an ICRC, capture for whole frames.
 //
 // Threads: called with the device's lock held.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_LINK_PATH_FLOWS_H_

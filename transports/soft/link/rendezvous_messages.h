@@ -28,8 +28,8 @@ using Nonce = std::array<std::byte, 16>;
 // Where a link is.
 struct LinkAddress {
   Nonce nonce = {};
-  uint32_t uid = 0;       // effective user
-  uint64_t host_boot = 0; // hash of this boot of this host; 0: not known
+  uint32_t uid = 0;        // effective user
+  uint64_t host_boot = 0;  // hash of this boot of this host; 0: not known
 
   bool operator==(const LinkAddress&) const = default;
 };

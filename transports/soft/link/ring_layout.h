@@ -1,12 +1,13 @@
-// The shared memory of one ring: packets from one device (the sender, who makes the ring) to another
-// (the receiver). 64 slots that stay in the first level cache, small packets whole in their slot,
-// large payload in an arena larger than the second level cache.
+// The shared memory of one ring: packets from one device (the sender, who makes the ring) to
+// another (the receiver). 64 slots that stay in the first level cache, small packets whole in their
+// slot, large payload in an arena larger than the second level cache.
 //
 // Who writes which word, and with what ordering:
 //
 //   slot, arena   sender. Contents plainly, then Slot::control with one release store; the receiver
 //                 acquires it. A slot is free again when `consumed` has passed it.
-//   consumed      receiver, release, each quarter of a ring, after it has read the slots; the sender
+//   consumed      receiver, release, each quarter of a ring, after it has read the slots; the
+//   sender
 //                 acquires it before it overwrites them.
 //   attention     both, by read-modify-write only. Bit 0, the bell: set by the receiver before it
 //                 sleeps, cleared by the receiver when it is awake or by the sender that rings. The
@@ -15,11 +16,11 @@
 //   arms          receiver sets, both clear, by exchange only: one exchange finds a value, so one
 //                 event is raised per arming.
 //
-// Why no wake-up is lost (Dekker). The receiver sets the bell or an arm, fences (seq_cst), and looks
-// at the slots once more before it sleeps. The sender publishes its packets, fences (seq_cst), and
-// looks at `attention`. One of the two fences is first, so the receiver sees the packet or the sender
-// sees the wish. While nobody sleeps or waits for an event, attention is 0 and stays in the sender's
-// cache: the price is the fence and one load per batch.
+// Why no wake-up is lost (Dekker). The receiver sets the bell or an arm, fences (seq_cst), and
+// looks at the slots once more before it sleeps. The sender publishes its packets, fences
+// (seq_cst), and looks at `attention`. One of the two fences is first, so the receiver sees the
+// packet or the sender sees the wish. While nobody sleeps or waits for an event, attention is 0 and
+// stays in the sender's cache: the price is the fence and one load per batch.
 //
 // Nothing here is trusted by either side: the receiver checks every length and offset, the sender
 // clamps `consumed`. A lying peer loses packets and events of its own, nothing else.
@@ -101,7 +102,8 @@ inline constexpr size_t kMinArenaBytes = size_t{4} << 20;
 inline constexpr size_t kMaxArenaBytes = size_t{256} << 20;
 // The arena is used in the order of the packets. All that can be in flight, and what is left unused
 // where it wraps, is less than the arena: the write position never overtakes the receiver.
-inline constexpr size_t kMaxArenaChunk = (kMaxRawBytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;
+inline constexpr size_t kMaxArenaChunk =
+    (kMaxRawBytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;
 static_assert((kRingSlots + 2) * kMaxArenaChunk <= kMinArenaBytes);
 
 static_assert(std::atomic_ref<uint64_t>::is_always_lock_free);

@@ -70,8 +70,8 @@ Expected<size_t> CheckRing(int fd) {
   const auto bytes = static_cast<uint64_t>(info.st_size);
   if (bytes < sizeof(RingHead) + kMinArenaBytes || bytes > sizeof(RingHead) + kMaxArenaBytes ||
       bytes % 4096 != 0) {
-    return Fail(BadRing("the ring's memory has an impossible size of " + std::to_string(bytes) +
-                        " bytes"));
+    return Fail(
+        BadRing("the ring's memory has an impossible size of " + std::to_string(bytes) + " bytes"));
   }
   return static_cast<size_t>(bytes) - sizeof(RingHead);
 }

@@ -25,6 +25,9 @@ size_t RingReceiver::Poll(PacketReceiver& receiver, size_t budget, Counters& cou
     Slot& slot = ring.slots[packet % kRingSlots];
     const uint64_t control = std::atomic_ref(slot.control).load(std::memory_order_acquire);
     if (static_cast<uint32_t>(control) != LapOf(packet)) break;
+    const auto* own = reinterpret_cast<const std::byte*>(&slot);
+    const size_t used = 8 + (static_cast<uint8_t>(control >> 40)) + (control >> 48);
+    for (size_t at = kCacheLine; at < used && at < kSlotBytes; at += kCacheLine) __builtin_prefetch(own + at);
     const auto* ahead =
         reinterpret_cast<const std::byte*>(&ring.slots[(packet + kPrefetchSlots) % kRingSlots]);
     __builtin_prefetch(ahead);
@@ -45,8 +48,8 @@ void RingReceiver::Deliver(Slot& slot, uint64_t control, PacketReceiver& receive
   const size_t header_bytes = static_cast<uint8_t>(control >> 40);
   const size_t carried_bytes = control >> 48;
   const std::byte* carried = slot.bytes + header_bytes;
-  if (flags == 0 && header_bytes <= kMaxHeaderBytes &&
-      header_bytes + carried_bytes <= kSlotRoom) [[likely]] {
+  if (flags == 0 && header_bytes <= kMaxHeaderBytes && header_bytes + carried_bytes <= kSlotRoom)
+      [[likely]] {
     // The plain case; nothing else to check.
   } else if ((flags & ~(kSlotArena | kSlotRaw)) != 0 || header_bytes > kMaxHeaderBytes ||
              carried_bytes > ((flags & kSlotRaw) != 0 ? kMaxRawBytes : kMaxCarriedBytes) ||

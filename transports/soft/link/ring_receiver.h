@@ -56,9 +56,7 @@ class RingReceiver {
   }
   bool Closed() const { return closed_; }
   // Nothing left, or more than an honest sender can have left.
-  bool Drained() const {
-    return !Ready() || next_.load(std::memory_order_relaxed) == last_;
-  }
+  bool Drained() const { return !Ready() || next_.load(std::memory_order_relaxed) == last_; }
   // For who wants to unmap it later than this object goes; nothing may be polled any more.
   Mapping TakeArena() { return std::move(arena_); }
 

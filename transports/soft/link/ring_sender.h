@@ -1,4 +1,5 @@
-// The writing end of a ring: puts packets into slots and knows which of them the receiver has taken.
+// The writing end of a ring: puts packets into slots and knows which of them the receiver has
+// taken.
 //
 // It owns the mapping. Nothing is announced to a receiver that sleeps: the link does that for all
 // rings at once, with the hints kept here of what was sent since it last did.
@@ -20,6 +21,7 @@
 #include "transports/soft/link/mapping.h"
 #include "transports/soft/link/ring_layout.h"
 #include "transports/soft/wire/header.h"
+#include "transports/soft/wire/opcode.h"
 
 namespace verbscope::soft {
 
@@ -76,6 +78,7 @@ class RingSender {
   }
   // Where `bytes` of the next packet go in the arena; writes the offset into the slot.
   std::byte* TakeArena(Slot& slot, size_t bytes);
+  static void CopyToSlot(Slot& slot, size_t header_bytes, PayloadPieces pieces, uint8_t pad);
   void PopulateArena();
   void Publish(Slot& slot, uint8_t flags, size_t header_bytes, size_t carried_bytes) {
     std::atomic_ref(slot.control)
@@ -83,6 +86,12 @@ class RingSender {
     ++sent_;
   }
 
+  // Of a slot's bytes, those in its first cache line.
+  static constexpr size_t kFirstLine = 64 - sizeof(Slot::control);
+  static_assert(kSlotOffsetAt + sizeof(uint64_t) <= kFirstLine);
+  // Payload of at least this many bytes fills the rest of the first line, with any headers.
+  static constexpr size_t kFixedCopy = 48;
+  static_assert(kFixedCopy >= kFirstLine - kBthBytes);
   RingHead* head_;
   uint32_t sent_;
   uint32_t consumed_;
@@ -102,23 +111,45 @@ inline void CopyPieces(PayloadPieces pieces, uint8_t pad, std::byte* to) {
   if (pad != 0) std::memset(to, 0, pad);
 }
 
+// The receiver looks at the first line of the slot all the time, and takes it away each time it has
+// changed. So it is written last and in one go: payload that is longer goes to the other lines first.
+inline void RingSender::CopyToSlot(Slot& slot, size_t header_bytes, PayloadPieces pieces,
+                                   uint8_t pad) {
+  std::byte* to = slot.bytes + header_bytes;
+  if (pieces.size() != 1 || pieces[0].size() < kFixedCopy) {
+    CopyPieces(pieces, pad, to);
+    return;
+  }
+  const std::span<const std::byte> piece = pieces[0];
+  const size_t first = kFirstLine - header_bytes;
+  std::memcpy(to + first, piece.data() + first, piece.size() - first);
+  if (pad != 0) std::memset(to + piece.size(), 0, pad);
+  std::memcpy(to, piece.data(), kFixedCopy);
+}
+
 inline RingSender::Result RingSender::Send(const Header& header, PayloadPieces pieces) {
-  if (sent_ - consumed_ >= kRingSlots && !RefreshRoom()) [[unlikely]] return Result::kFull;
+  if (sent_ - consumed_ >= kRingSlots && !RefreshRoom()) [[unlikely]] {
+    return Result::kFull;
+  }
   size_t carried = header.pad;
   for (const auto& piece : pieces) carried += piece.size();
-  if (carried > kMaxCarriedBytes) [[unlikely]] return Result::kTooLarge;
+  if (carried > kMaxCarriedBytes) [[unlikely]] {
+    return Result::kTooLarge;
+  }
   Slot& slot = head_->slots[sent_ % kRingSlots];
   hints_[sent_ % kRingSlots] = {.arm_slot = static_cast<uint16_t>(header.dest_qpn % kArmSlots),
                                 .solicited = header.solicited,
                                 .opcode = header.opcode};
-  const size_t header_bytes = Encode(header, slot.bytes);
+  const size_t header_bytes = kBthBytes + Info(header.opcode).extension_bytes;
+  uint8_t flags = 0;
   if (header_bytes + carried <= kSlotRoom) [[likely]] {
-    CopyPieces(pieces, header.pad, slot.bytes + header_bytes);
-    Publish(slot, 0, header_bytes, carried);
+    CopyToSlot(slot, header_bytes, pieces, header.pad);
   } else {
     CopyPieces(pieces, header.pad, TakeArena(slot, carried));
-    Publish(slot, kSlotArena, header_bytes, carried);
+    flags = kSlotArena;
   }
+  Encode(header, slot.bytes);
+  Publish(slot, flags, header_bytes, carried);
   return Result::kSent;
 }
 

@@ -161,7 +161,9 @@ TEST(Ring, JoinsPieces) {
   for (const size_t bytes : {size_t{50}, size_t{236}, size_t{1000}, size_t{4096}}) {
     const auto data = Pattern(bytes, 5);
     const std::span<const std::byte> whole(data);
-    const std::span<const std::byte> pieces[] = {whole.first(0), whole.first(1), {},
+    const std::span<const std::byte> pieces[] = {whole.first(0),
+                                                 whole.first(1),
+                                                 {},
                                                  whole.subspan(1, bytes / 2),
                                                  whole.subspan(1 + bytes / 2)};
     ASSERT_EQ(ring.sender().Send(SendHeader(1, bytes), pieces), RingSender::Result::kSent);

@@ -38,10 +38,10 @@ const sockaddr* Generic(const Address& address) {
 }
 
 Error NobodyThere(int error) {
-  Error result = SetupError(
-      "the peer's device does not answer on this host",
-      "its process has ended, has closed the device, or is in another network namespace",
-      "start the peer again");
+  Error result =
+      SetupError("the peer's device does not answer on this host",
+                 "its process has ended, has closed the device, or is in another network namespace",
+                 "start the peer again");
   result.errno_value = error;
   return result;
 }
@@ -146,7 +146,8 @@ Record ReceiveRecord(int socket) {
     got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   } while (got < 0 && errno == EINTR);
   if (got < 0) {
-    record.kind = errno == EAGAIN || errno == EWOULDBLOCK ? Record::Kind::kNone : Record::Kind::kEnd;
+    record.kind =
+        errno == EAGAIN || errno == EWOULDBLOCK ? Record::Kind::kNone : Record::Kind::kEnd;
     return record;
   }
   CollectFds(message, record.fds);

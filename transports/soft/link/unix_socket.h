@@ -22,8 +22,8 @@ namespace verbscope::soft {
 
 // `name`: without the leading zero byte.
 Expected<FileDescriptor> ListenAbstract(std::string_view name);
-// Waits only while the listener's queue is full. The queue takes a connection before anybody accepts
-// it, so one can connect to oneself.
+// Waits only while the listener's queue is full. The queue takes a connection before anybody
+// accepts it, so one can connect to oneself.
 Expected<FileDescriptor> ConnectAbstract(std::string_view name, Deadline deadline);
 // Empty when there is nobody to accept.
 FileDescriptor AcceptOne(int listener);
@@ -36,9 +36,9 @@ bool SendRecord(int socket, std::span<const std::byte> bytes, std::span<const in
 
 struct Record {
   enum class Kind : uint8_t {
-    kNone,   // nothing there now
+    kNone,  // nothing there now
     kData,
-    kEnd,    // the peer has gone, or the record cannot be one of ours (cut off)
+    kEnd,  // the peer has gone, or the record cannot be one of ours (cut off)
   };
   Kind kind = Kind::kNone;
   size_t size = 0;
