@@ -56,9 +56,8 @@ TEST_P(AtomicTest, ManyInARowAreEachExecutedOnce) {
 
 TEST_P(AtomicTest, LostAnswersDoNotExecuteTwice) {
   SoftOptions options;
-  options.fault.rules.push_back({.direction = FaultDirection::kReceive,
-                                 .packets = FaultClass::kAtomicAck,
-                                 .hits = 5});
+  options.fault.rules.push_back(
+      {.direction = FaultDirection::kReceive, .packets = FaultClass::kAtomicAck, .hits = 5});
   OpenDevices(options);
   auto [a, b] = ConnectedPair({}, {}, {.timeout = 12, .retry_cnt = 7});
   SetWord(b, 0);

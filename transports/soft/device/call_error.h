@@ -24,7 +24,8 @@ inline Error Refused(std::string_view call, std::string_view parameter, int errn
 // The object is not alive, or its handle was changed.
 inline Error Unknown(std::string_view call) {
   Error error = CallError(ErrorClass::kInternal, call, "", ENOENT);
-  error.cause = "the object does not exist on this device (destroyed already, or its handle changed)";
+  error.cause =
+      "the object does not exist on this device (destroyed already, or its handle changed)";
   errno = ENOENT;
   return error;
 }

@@ -6,7 +6,6 @@
 namespace verbscope::soft {
 namespace {
 
-
 class CompletionQueueTest : public DeviceTest {
  protected:
   // Another QP that completes where `end` does.

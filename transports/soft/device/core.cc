@@ -63,7 +63,8 @@ SoftCore::~SoftCore() = default;
 
 void SoftCore::Service() {
   engine_->Transmit();
-  if (engine_->timer_urgent()) [[unlikely]] engine_->Tick(NowNs());
+  if (engine_->timer_urgent()) [[unlikely]]
+    engine_->Tick(NowNs());
   ServiceOverruns();
   link_->Flush();
   attention_.store(engine_->wants_to_transmit(), std::memory_order_relaxed);

@@ -1,12 +1,12 @@
 // What one opened soft device is made of, and how it makes progress.
 //
-// Progress. Whoever polls drives the engine: an empty poll costs a few loads; when a packet waits, the
-// poller takes the lock, delivers packets and answers them. A post sends at once. Answers that nobody
-// waits for (an ACK) leave with the next post or poll, after the message that the program sends in
-// reply. When nobody polls, the helper thread does the same work (helper.h).
+// Progress. Whoever polls drives the engine: an empty poll costs a few loads; when a packet waits,
+// the poller takes the lock, delivers packets and answers them. A post sends at once. Answers that
+// nobody waits for (an ACK) leave with the next post or poll, after the message that the program
+// sends in reply. When nobody polls, the helper thread does the same work (helper.h).
 //
-// Locking. One spin lock for everything the engine and the link touch, and for the tables of objects.
-// The link's waiting side and the helper's sleep hold nothing.
+// Locking. One spin lock for everything the engine and the link touch, and for the tables of
+// objects. The link's waiting side and the helper's sleep hold nothing.
 //
 // Ownership: SoftDevice owns the core; objects point to it.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_CORE_H_
@@ -66,7 +66,8 @@ class SoftCore final : public EventSink, public CompletionFilter {
   void Service();
   // Lock held. What a post to a QP in ERR may have filled.
   void ServiceOverruns() {
-    if (!overrun_.empty()) [[unlikely]] FailOverrunCqs();
+    if (!overrun_.empty()) [[unlikely]]
+      FailOverrunCqs();
   }
   // Lock held. Timers, held-back packets and events whose time has come.
   void Tick(uint64_t now_ns);
@@ -79,11 +80,13 @@ class SoftCore final : public EventSink, public CompletionFilter {
 
   // Signs of life of a program that drives the device itself.
   uint64_t activity() const { return activity_.load(std::memory_order_relaxed); }
-  // Lock held. The same for a poll that found something to do; now and then also a look at the clock.
+  // Lock held. The same for a poll that found something to do; now and then also a look at the
+  // clock.
   void CountPoll() {
     const uint64_t count = activity_.load(std::memory_order_relaxed) + 1;
     activity_.store(count, std::memory_order_relaxed);
-    if (count % kPollsPerTick == 0) [[unlikely]] Tick(NowNs());
+    if (count % kPollsPerTick == 0) [[unlikely]]
+      Tick(NowNs());
   }
   void CountActivity() { activity_.fetch_add(1, std::memory_order_relaxed); }
 

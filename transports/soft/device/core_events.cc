@@ -10,7 +10,8 @@ namespace verbscope::soft {
 
 void SoftCore::OnCompletionEvent(CompletionQueue& queue) {
   SoftCq& cq = OwnerOf(queue);
-  // The arm is spent: what comes for other QPs of the CQ, or for their sends, must not wake anybody.
+  // The arm is spent: what comes for other QPs of the CQ, or for their sends, must not wake
+  // anybody.
   ArmPeers(cq);
   cq.shown = queue.size();
   const EventTiming& timing = options_.hooks.events;

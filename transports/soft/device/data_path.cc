@@ -18,7 +18,8 @@ int PostLocked(SoftQp& qp, ibv_send_wr* wr, ibv_send_wr** bad) {
   SoftCore& core = *qp.core;
   const int result = qp.pair->PostSend(wr, bad);
   // The message goes first, then what is owed to the peer.
-  if (qp.pair->TransmitRequests()) [[unlikely]] core.engine().Touch(*qp.pair);
+  if (qp.pair->TransmitRequests()) [[unlikely]]
+    core.engine().Touch(*qp.pair);
   core.Service();
   return result;
 }
@@ -29,7 +30,8 @@ int PostSend(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad) {
   core.lock().Acquire();
   const int result = PostLocked(qp, wr, bad);
   core.lock().Release();
-  if (result != 0) [[unlikely]] errno = result;
+  if (result != 0) [[unlikely]]
+    errno = result;
   return result;
 }
 
@@ -40,7 +42,8 @@ int PostReceive(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   const int result = qp.pair->PostReceive(wr, bad);
   core.ServiceOverruns();
   core.lock().Release();
-  if (result != 0) [[unlikely]] errno = result;
+  if (result != 0) [[unlikely]]
+    errno = result;
   return result;
 }
 
@@ -63,7 +66,8 @@ int PollCq(ibv_cq* base, int wanted, ibv_wc* wc) {
   if (!cq.queue.Looks() && !core.NeedsService()) [[likely]] {
     const uint32_t empty = cq.empty_polls.load(std::memory_order_relaxed) + 1;
     cq.empty_polls.store(empty, std::memory_order_relaxed);
-    if (empty % kEmptyPollsPerTick == 0) [[unlikely]] core.IdlePoll();
+    if (empty % kEmptyPollsPerTick == 0) [[unlikely]]
+      core.IdlePoll();
     return 0;
   }
   if (wanted <= 0) return 0;
@@ -82,9 +86,9 @@ int PollCq(ibv_cq* base, int wanted, ibv_wc* wc) {
   return taken;
 }
 
-// EventTiming::between_poll_and_arm: while the CQ is not armed the newest completion stays hidden, so
-// the last poll before an arm never finds it. What raised an event, or was there when the CQ was armed,
-// is shown.
+// EventTiming::between_poll_and_arm: while the CQ is not armed the newest completion stays hidden,
+// so the last poll before an arm never finds it. What raised an event, or was there when the CQ was
+// armed, is shown.
 int PollCqHoldingBack(ibv_cq* base, int wanted, ibv_wc* wc) {
   SoftCq& cq = Of(base);
   SoftCore& core = *cq.core;

@@ -1,5 +1,5 @@
-// What the conformance tests of this folder share: one or two soft devices in this process, QPs that are
-// connected as a program connects them, work requests in one line, and waits that end.
+// What the conformance tests of this folder share: one or two soft devices in this process, QPs
+// that are connected as a program connects them, work requests in one line, and waits that end.
 //
 //   class SendTest : public DeviceTest {};
 //   TEST_P(SendTest, Arrives) {
@@ -43,7 +43,7 @@ struct Expectations {
   ibv_wc_status too_long_requester;
   ibv_wc_status too_long_responder;
   ibv_wc_status bad_receive_responder;
-  bool error_events;       // QP_ACCESS_ERR, QP_REQ_ERR, QP_FATAL, COMM_EST, QP_LAST_WQE_REACHED
+  bool error_events;        // QP_ACCESS_ERR, QP_REQ_ERR, QP_FATAL, COMM_EST, QP_LAST_WQE_REACHED
   bool retry_7_is_forever;  // retry_cnt 7
 };
 const Expectations& ExpectationsOf(Profile profile);
@@ -69,8 +69,8 @@ inline Deadline Soon() { return Deadline::After(std::chrono::seconds(20)); }
 // How one end is made.
 struct EndOptions {
   uint32_t cqe = 128;
-  bool channel = false;     // the CQs raise events
-  bool one_cq = false;      // for sends and receives
+  bool channel = false;  // the CQs raise events
+  bool one_cq = false;   // for sends and receives
   bool signal_all = false;
   uint32_t max_send_wr = 64;
   uint32_t max_recv_wr = 64;
@@ -170,8 +170,8 @@ bool AwaitUntil(F&& done) {
   return done();
 }
 
-// Messages from `from` wake the sleeper at `to`, until the device of `from` has learnt of the channel and
-// writes to it itself. No event is left.
+// Messages from `from` wake the sleeper at `to`, until the device of `from` has learnt of the
+// channel and writes to it itself. No event is left.
 void AwaitDirectWake(End& from, End& to);
 bool Readable(int fd, std::chrono::milliseconds wait = {});
 void SetNonBlocking(ibv_comp_channel* channel);

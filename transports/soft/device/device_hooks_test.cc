@@ -1,5 +1,5 @@
-// What the options make a device do and look like: control calls that fail, completions that lie, ports
-// of another kind.
+// What the options make a device do and look like: control calls that fail, completions that lie,
+// ports of another kind.
 #include <dirent.h>
 
 #include <cerrno>
@@ -71,13 +71,10 @@ class WholeRun {
         !Take(device->RegisterMemory(pd.get(), buffer->bytes(), kFullAccess), mr) ||
         !Take(device->CreateCompChannel(), channel) ||
         !Take(device->CreateCq({.cqe = 8, .channel = channel.get()}), cq) ||
-        !Check(device->ResizeCq(cq.get(), 16)) ||
-        !Take(device->CreateSrq({.pd = pd.get()}), srq) ||
+        !Check(device->ResizeCq(cq.get(), 16)) || !Take(device->CreateSrq({.pd = pd.get()}), srq) ||
         !Check(device->SetSrqLimit(srq.get(), 1)) ||
-        !Take(device->CreateQp({.pd = pd.get(),
-                                .send_cq = cq.get(),
-                                .recv_cq = cq.get(),
-                                .srq = srq.get()}),
+        !Take(device->CreateQp(
+                  {.pd = pd.get(), .send_cq = cq.get(), .recv_cq = cq.get(), .srq = srq.get()}),
               created)) {
       return;
     }
@@ -244,10 +241,10 @@ TEST_P(HooksTest, AnInfiniBandPortConnectsByLid) {
 TEST_P(HooksTest, HolesAndUnreadableEntriesOfTheGidTableCannotBeUsed) {
   SoftOptions options;
   const ibv_gid gid = *OneGid().address;
-  options.port.gids = std::vector<GidSlot>{
-      {.index = 1, .type = "RoCE v2"},
-      {.index = 2, .gid = gid, .type = "RoCE v2", .unreadable_errno = EIO},
-      {.index = 5, .gid = gid, .type = "RoCE v2"}};
+  options.port.gids =
+      std::vector<GidSlot>{{.index = 1, .type = "RoCE v2"},
+                           {.index = 2, .gid = gid, .type = "RoCE v2", .unreadable_errno = EIO},
+                           {.index = 5, .gid = gid, .type = "RoCE v2"}};
   OpenDevices(options);
   ASSERT_EQ(first().info().ports.front().gids.size(), 1U);
   End a = MakeEnd(first());

@@ -45,8 +45,7 @@ class ErrorPairTest : public DeviceTest {
 TEST_P(ErrorPairTest, SendIntoTooSmallReceiveFailsBothSides) {
   auto [a, b] = ConnectedPair();
   ASSERT_EQ(PostReceive(b, 1, 63), 0);
-  ExpectFailure(a, b, Send(a, 2, 64), expected().too_long_requester,
-                expected().too_long_responder);
+  ExpectFailure(a, b, Send(a, 2, 64), expected().too_long_requester, expected().too_long_responder);
 }
 
 TEST_P(ErrorPairTest, UnsignalledSendsCompleteWhenTheyFail) {
@@ -95,12 +94,13 @@ TEST_P(ErrorPairTest, BadRemoteKeysRangesAndRightsAreAccessErrors) {
     for (int op = 0; op < 3; ++op) {
       auto [a, b] = ConnectedPair();
       ASSERT_EQ(PostReceive(b, 50, 64), 0);
-      Mr local_only = Must(b.device->RegisterMemory(b.pd.get(), b.buffer->bytes(),
-                                                    IBV_ACCESS_LOCAL_WRITE));
+      Mr local_only =
+          Must(b.device->RegisterMemory(b.pd.get(), b.buffer->bytes(), IBV_ACCESS_LOCAL_WRITE));
       Pd foreign = Must(b.device->AllocatePd());
       Mr other = Must(b.device->RegisterMemory(foreign.get(), b.buffer->bytes(), kFullAccess));
-      SendWork work = op == 0 ? Write(a, b, 2, 64) : op == 1 ? Read(a, b, 2, 64)
-                                                            : FetchAdd(a, b, 2, 1);
+      SendWork work = op == 0   ? Write(a, b, 2, 64)
+                      : op == 1 ? Read(a, b, 2, 64)
+                                : FetchAdd(a, b, 2, 1);
       // The two unions keep address and key at the same places.
       uint64_t& address = op == 2 ? work.wr.wr.atomic.remote_addr : work.wr.wr.rdma.remote_addr;
       uint32_t& key = op == 2 ? work.wr.wr.atomic.rkey : work.wr.wr.rdma.rkey;
@@ -124,8 +124,9 @@ TEST_P(ErrorPairTest, OperationsThatTheQpForbidsAreInvalidRequests) {
   for (int op = 0; op < 3; ++op) {
     auto [a, b] = ConnectedPair({}, {}, {.access = 0});
     ASSERT_EQ(PostReceive(b, 50, 64), 0);
-    const SendWork work = op == 0 ? Write(a, b, 2, 64) : op == 1 ? Read(a, b, 2, 64)
-                                                                 : FetchAdd(a, b, 2, 1);
+    const SendWork work = op == 0   ? Write(a, b, 2, 64)
+                          : op == 1 ? Read(a, b, 2, 64)
+                                    : FetchAdd(a, b, 2, 1);
     ExpectFailure(a, b, work, IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR);
     ExpectEvent("QP_REQ_ERR");
   }

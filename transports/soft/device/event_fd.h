@@ -1,6 +1,6 @@
-// Adding to and emptying an eventfd, without ever waiting: the descriptor of a completion channel is a
-// blocking one, as verbs programs expect it. Failing is nothing that could be acted on (the counter is
-// full, so the reader is awake anyway; or it is empty).
+// Adding to and emptying an eventfd, without ever waiting: the descriptor of a completion channel
+// is a blocking one, as verbs programs expect it. Failing is nothing that could be acted on (the
+// counter is full, so the reader is awake anyway; or it is empty).
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_EVENT_FD_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_DEVICE_EVENT_FD_H_
 

@@ -143,9 +143,8 @@ TEST_P(EventTest, ReArmingBeforeTheEventIsTakenLosesNothing) {
 TEST_P(EventTest, EveryOperationCompletesWithAnEventAtItsRequester) {
   auto [a, b] = ConnectedPair(kWithChannel, {});
   SetNonBlocking(a.channel.get());
-  for (const SendWork& work :
-       {Write(a, b, 1, 64), Read(a, b, 2, 64), FetchAdd(a, b, 3, 1), CompareSwap(a, b, 4, 0, 1),
-        Send(a, 5, 64)}) {
+  for (const SendWork& work : {Write(a, b, 1, 64), Read(a, b, 2, 64), FetchAdd(a, b, 3, 1),
+                               CompareSwap(a, b, 4, 0, 1), Send(a, 5, 64)}) {
     ASSERT_EQ(PostReceive(b, 1, 64), 0);
     Arm(a.send_cq);
     ASSERT_EQ(Post(a, work), 0);

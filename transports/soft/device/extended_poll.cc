@@ -1,5 +1,5 @@
-// ibv_start_poll, ibv_next_poll, ibv_end_poll and the ibv_wc_read_* of an extended CQ: one completion
-// at a time, taken by the same function as ibv_poll_cq.
+// ibv_start_poll, ibv_next_poll, ibv_end_poll and the ibv_wc_read_* of an extended CQ: one
+// completion at a time, taken by the same function as ibv_poll_cq.
 #include <cerrno>
 
 #include "transports/soft/device/objects.h"

@@ -1,11 +1,12 @@
-// The helper thread of a soft device: what happens when the program does not drive the device itself.
+// The helper thread of a soft device: what happens when the program does not drive the device
+// itself.
 //
-// It answers one-sided requests, runs timers, takes in new peers, and is otherwise asleep. While the
-// program polls (or sleeps on a completion channel, which drives the device too) the helper only looks
-// in every few milliseconds, and peers are not asked to wake it, so that a polling program pays
-// nothing for it. When the program shows no sign of life between two looks, the helper takes over:
-// peers then ring for it, and it stays awake for a few microseconds after each batch, giving its CPU
-// away in between: it never holds on to a core that the program may want.
+// It answers one-sided requests, runs timers, takes in new peers, and is otherwise asleep. While
+// the program polls (or sleeps on a completion channel, which drives the device too) the helper
+// only looks in every few milliseconds, and peers are not asked to wake it, so that a polling
+// program pays nothing for it. When the program shows no sign of life between two looks, the helper
+// takes over: peers then ring for it, and it stays awake for a few microseconds after each batch,
+// giving its CPU away in between: it never holds on to a core that the program may want.
 //
 // Owned by the device; started and joined by it.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_HELPER_H_
@@ -36,7 +37,8 @@ class Helper {
   void Run();
   // The program drives the device: look in, no more.
   void LookIn();
-  // It does not: serve until nothing is left to do, then sleep until a peer rings or a timer is due.
+  // It does not: serve until nothing is left to do, then sleep until a peer rings or a timer is
+  // due.
   void TakeOver();
   uint64_t SleepTime(uint64_t now_ns) const;  // lock held
   // Until a descriptor is ready or the time is over.

@@ -67,11 +67,10 @@ TEST_P(LifetimeTest, QueuesAndChannelsAreBusyWhileSomethingUsesThem) {
   Cq send = Must(device.CreateCq({.cqe = 4, .channel = channel.get()}));
   Cq receive = Must(device.CreateCq({.cqe = 4, .channel = channel.get()}));
   Srq srq = Must(device.CreateSrq({.pd = pd.get()}));
-  Qp qp = std::move(Must(device.CreateQp({.pd = pd.get(),
-                                          .send_cq = send.get(),
-                                          .recv_cq = receive.get(),
-                                          .srq = srq.get()}))
-                        .qp);
+  Qp qp = std::move(
+      Must(device.CreateQp(
+               {.pd = pd.get(), .send_cq = send.get(), .recv_cq = receive.get(), .srq = srq.get()}))
+          .qp);
   EXPECT_EQ(channel->refcnt, 2);
   ExpectErrno(send.Close(), EBUSY, "ibv_destroy_cq");
   ExpectErrno(receive.Close(), EBUSY, "ibv_destroy_cq");
@@ -105,9 +104,9 @@ TEST_P(LifetimeTest, DamagedHandlesAreUnknown) {
     ExpectErrno(end.pd.Close(), ENOENT, "ibv_dealloc_pd");
     ExpectErrno(device.RegisterMemory(end.pd.get(), end.buffer->bytes(), 0), ENOENT, "ibv_reg_mr");
     ExpectErrno(device.CreateSrq({.pd = end.pd.get()}), ENOENT, "ibv_create_srq");
-    ExpectErrno(device.CreateQp(
-                    {.pd = end.pd.get(), .send_cq = end.send_cq, .recv_cq = end.recv_cq}),
-                ENOENT, "ibv_create_qp");
+    ExpectErrno(
+        device.CreateQp({.pd = end.pd.get(), .send_cq = end.send_cq, .recv_cq = end.recv_cq}),
+        ENOENT, "ibv_create_qp");
   });
   Damage(end.mr->handle, [&] { ExpectErrno(end.mr.Close(), ENOENT, "ibv_dereg_mr"); });
   for (ibv_cq* cq : {end.send_cq, end.recv_cq}) {
@@ -116,9 +115,9 @@ TEST_P(LifetimeTest, DamagedHandlesAreUnknown) {
       ExpectErrno(owner.Close(), ENOENT, "ibv_destroy_cq");
       ExpectErrno(device.ResizeCq(cq, 256), ENOENT, "ibv_resize_cq");
       ExpectErrno(device.ModerateCq(cq, 1, 1), ENOENT, "ibv_modify_cq");
-      ExpectErrno(device.CreateQp(
-                      {.pd = end.pd.get(), .send_cq = end.send_cq, .recv_cq = end.recv_cq}),
-                  ENOENT, "ibv_create_qp");
+      ExpectErrno(
+          device.CreateQp({.pd = end.pd.get(), .send_cq = end.send_cq, .recv_cq = end.recv_cq}),
+          ENOENT, "ibv_create_qp");
     });
   }
   Damage(end.qp->handle, [&] {
@@ -131,11 +130,10 @@ TEST_P(LifetimeTest, DamagedHandlesAreUnknown) {
   Damage(srq->handle, [&] {
     ExpectErrno(srq.Close(), ENOENT, "ibv_destroy_srq");
     ExpectErrno(device.SetSrqLimit(srq.get(), 1), ENOENT, "ibv_modify_srq");
-    ExpectErrno(device.CreateQp({.pd = end.pd.get(),
-                                 .send_cq = end.send_cq,
-                                 .recv_cq = end.recv_cq,
-                                 .srq = srq.get()}),
-                ENOENT, "ibv_create_qp");
+    ExpectErrno(
+        device.CreateQp(
+            {.pd = end.pd.get(), .send_cq = end.send_cq, .recv_cq = end.recv_cq, .srq = srq.get()}),
+        ENOENT, "ibv_create_qp");
   });
   EXPECT_TRUE(ToInit(end)) << "all is as before";
 }
@@ -179,9 +177,9 @@ TEST_P(LifetimeTest, ObjectsOfAnotherDeviceAreUnknown) {
   End theirs = MakeEnd(*other);
   ExpectErrno(first().RegisterMemory(theirs.pd.get(), mine.buffer->bytes(), 0), ENOENT,
               "ibv_reg_mr");
-  ExpectErrno(first().CreateQp(
-                  {.pd = mine.pd.get(), .send_cq = theirs.send_cq, .recv_cq = mine.recv_cq}),
-              ENOENT, "ibv_create_qp");
+  ExpectErrno(
+      first().CreateQp({.pd = mine.pd.get(), .send_cq = theirs.send_cq, .recv_cq = mine.recv_cq}),
+      ENOENT, "ibv_create_qp");
   ExpectErrno(first().QueryQpState(theirs.qp.get()), ENOENT, "ibv_query_qp");
   theirs.Close();
 }

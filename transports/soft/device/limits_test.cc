@@ -1,5 +1,5 @@
-// Every limit of the device holds exactly: at the maximum it works, one more is refused, and the refusal
-// names the limit.
+// Every limit of the device holds exactly: at the maximum it works, one more is refused, and the
+// refusal names the limit.
 #include <cerrno>
 
 #include "transports/soft/device/device_fixture.h"
@@ -62,10 +62,14 @@ class LimitsTest : public testing::Test {
 
 TEST_F(LimitsTest, NumbersOfObjects) {
   Open();
-  ExpectAtMost(7, 1, [this] { return device_->AllocatePd(); }, "max_pd=7");
-  ExpectAtMost(5, 1, [this] { return device_->CreateCq({.cqe = 1}); }, "max_cq=5");
-  ExpectAtMost(3, 0, [this] { return device_->CreateSrq({.pd = pd_.get()}); }, "max_srq=3");
-  ExpectAtMost(4, 0, [this] { return device_->CreateQp(Qp()); }, "max_qp=4");
+  ExpectAtMost(
+      7, 1, [this] { return device_->AllocatePd(); }, "max_pd=7");
+  ExpectAtMost(
+      5, 1, [this] { return device_->CreateCq({.cqe = 1}); }, "max_cq=5");
+  ExpectAtMost(
+      3, 0, [this] { return device_->CreateSrq({.pd = pd_.get()}); }, "max_srq=3");
+  ExpectAtMost(
+      4, 0, [this] { return device_->CreateQp(Qp()); }, "max_qp=4");
   ExpectAtMost(
       6, 0, [this] { return device_->RegisterMemory(pd_.get(), buffer_->bytes().first(8), 0); },
       "max_mr=6");

@@ -1,4 +1,5 @@
 // What arrives: immediate data, messages of no bytes, messages of many packets.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -29,7 +30,7 @@ TEST_P(ImmediateTest, WriteConsumesOneReceiveWhoseMemoryStaysUntouched) {
   for (const uint32_t bytes : {0U, 1U, 1024U, 5000U}) {
     ASSERT_EQ(PostReceive(b, 1, 8, 32768), 0);
     const auto data = Pattern(bytes, bytes + 1);
-    std::memcpy(a.at(0), data.data(), bytes);
+    std::copy(data.begin(), data.end(), a.at(0));
     std::memset(b.at(32768), 0x33, 8);
     ASSERT_EQ(Post(a, WriteImmediate(a, b, 2, bytes, kImmediate)), 0);
     const ibv_wc receive = Wait(b.recv_cq);
@@ -39,7 +40,7 @@ TEST_P(ImmediateTest, WriteConsumesOneReceiveWhoseMemoryStaysUntouched) {
     EXPECT_EQ(receive.imm_data, kImmediate);
     EXPECT_EQ(receive.byte_len, bytes);
     EXPECT_EQ(receive.wr_id, 1U);
-    EXPECT_EQ(std::memcmp(b.at(0), data.data(), bytes), 0);
+    EXPECT_TRUE(std::equal(data.begin(), data.end(), b.at(0)));
     EXPECT_EQ(b.at(32768)[0], std::byte{0x33});
     EXPECT_EQ(Wait(a.send_cq).opcode, IBV_WC_RDMA_WRITE);
     ExpectEmpty(b.recv_cq);
@@ -137,8 +138,7 @@ class MtuTest : public DeviceTest {
 };
 
 TEST_P(MtuTest, MessagesAreCutIntoPacketsOfThePathMtu) {
-  for (const ibv_mtu mtu :
-       {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096}) {
+  for (const ibv_mtu mtu : {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096}) {
     const uint32_t bytes = 128U << mtu;
     auto [a, b] = ConnectedPair({.bytes = kBytes}, {.bytes = kBytes}, {.mtu = mtu});
     for (const uint32_t length : {bytes - 1, bytes, bytes + 1, 4 * bytes, 4 * bytes + 1}) {

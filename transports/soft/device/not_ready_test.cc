@@ -136,8 +136,8 @@ TEST_P(DeadPeerTest, ARetryCountOfSevenEndsExceptUnderRxe) {
   ASSERT_TRUE(ToState(b, IBV_QPS_ERR));
   ASSERT_EQ(Post(a, Send(a, 1, 8)), 0);
   if (expected().retry_7_is_forever) {
-    EXPECT_TRUE(PollUntil(a.send_cq,
-                          [&] { return Counter(first(), "local_ack_timeout_err") >= 20; }));
+    EXPECT_TRUE(
+        PollUntil(a.send_cq, [&] { return Counter(first(), "local_ack_timeout_err") >= 20; }));
     EXPECT_EQ(StateOf(a), IBV_QPS_RTS);
   } else {
     EXPECT_EQ(Wait(a.send_cq).status, IBV_WC_RETRY_EXC_ERR);

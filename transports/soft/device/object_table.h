@@ -1,6 +1,6 @@
-// The live objects of one kind by address. The table owns them. Each use looks an object up and compares
-// its handle with the one it was given, so a stale or damaged object is found out (ENOENT) instead of
-// followed: an address that is not in the table is never read.
+// The live objects of one kind by address. The table owns them. Each use looks an object up and
+// compares its handle with the one it was given, so a stale or damaged object is found out (ENOENT)
+// instead of followed: an address that is not in the table is never read.
 //
 // Not thread-safe: guarded by the device's control mutex.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_OBJECT_TABLE_H_

@@ -1,6 +1,6 @@
-// The verbs objects of a soft device. Each derives from the public struct it is handed out as, so the
-// inline verbs and this code see the same address. Internal to this package; everything is changed
-// with the device's lock held, except what says otherwise.
+// The verbs objects of a soft device. Each derives from the public struct it is handed out as, so
+// the inline verbs and this code see the same address. Internal to this package; everything is
+// changed with the device's lock held, except what says otherwise.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_OBJECTS_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_DEVICE_OBJECTS_H_
 
@@ -39,11 +39,11 @@ struct SoftMr : ibv_mr {
 
 struct SoftChannel : ibv_comp_channel {
   SoftChannel() : ibv_comp_channel{} {}
-  uint32_t handle = 0;            // the public struct has none
-  FileDescriptor event_fd;        // `fd` of the public struct; peers write to it too
-  uint32_t link_id = 0;           // its name in the link
-  std::deque<SoftCq*> events;     // raised and not taken yet
-  std::vector<SoftCq*> cqs;       // those that raise their events here
+  uint32_t handle = 0;         // the public struct has none
+  FileDescriptor event_fd;     // `fd` of the public struct; peers write to it too
+  uint32_t link_id = 0;        // its name in the link
+  std::deque<SoftCq*> events;  // raised and not taken yet
+  std::vector<SoftCq*> cqs;    // those that raise their events here
   // GetCqEvent is at work: events need not be written to the descriptor.
   bool reading = false;
 };
@@ -126,7 +126,9 @@ inline uint32_t HandleOf(const SoftCq& cq) { return cq.handle; }
 inline uint32_t HandleOf(const SoftSrq& srq) { return srq.handle; }
 inline uint32_t HandleOf(const SoftQp& qp) { return qp.qp_base.handle; }
 
-inline ibv_cq* Public(SoftCq& cq) { return reinterpret_cast<ibv_cq*>(static_cast<ibv_cq_ex*>(&cq)); }
+inline ibv_cq* Public(SoftCq& cq) {
+  return reinterpret_cast<ibv_cq*>(static_cast<ibv_cq_ex*>(&cq));
+}
 inline ibv_qp* Public(SoftQp& qp) { return &qp.qp_base; }
 
 }  // namespace verbscope::soft

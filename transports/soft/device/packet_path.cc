@@ -47,8 +47,7 @@ Expected<std::unique_ptr<PacketPath>> PacketPath::Open(const SoftOptions& option
   }
   if (options.fault.Active()) {
     path->policy_ = std::make_unique<FaultPolicy>(options.fault);
-    path->fault_sink_ =
-        std::make_unique<FaultSink>(*path->policy_, *path->sink_, *raw, link);
+    path->fault_sink_ = std::make_unique<FaultSink>(*path->policy_, *path->sink_, *raw, link);
     path->sink_ = path->fault_sink_.get();
   }
   return path;

@@ -25,8 +25,8 @@
 
 namespace verbscope::soft {
 
-// A capture file that is open in this process. Two devices of one process that name the same file (both
-// ends of a run in one process) write it once: the first sees every packet between them.
+// A capture file that is open in this process. Two devices of one process that name the same file
+// (both ends of a run in one process) write it once: the first sees every packet between them.
 class CaptureClaim {
  public:
   // Null when another device of this process writes the file already.

@@ -1,7 +1,9 @@
 // What posting takes and what it refuses: states, full queues, too many SGEs, inline data.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "transports/soft/device/device_fixture.h"
 
@@ -192,7 +194,7 @@ TEST_P(InlineTest, UpToTheLimitFromMemoryThatIsNotRegisteredAndGone) {
     std::fill(data->begin(), data->end(), std::byte{0xee});
     data.reset();
     EXPECT_EQ(Wait(b.recv_cq).byte_len, bytes);
-    EXPECT_EQ(std::memcmp(b.at(0), expected_bytes.data(), bytes), 0);
+    EXPECT_TRUE(std::equal(expected_bytes.begin(), expected_bytes.end(), b.at(0)));
     EXPECT_EQ(Wait(a.send_cq).status, IBV_WC_SUCCESS);
   }
 }
@@ -222,7 +224,8 @@ TEST_P(InlineTest, SeveralPiecesAreJoined) {
   const auto data = Pattern(90, 3);
   std::array<ibv_sge, 3> pieces = {};
   for (size_t i = 0; i < 3; ++i) {
-    pieces[i] = {.addr = reinterpret_cast<uintptr_t>(data.data() + 30 * i), .length = 30, .lkey = 0};
+    pieces[i] = {
+        .addr = reinterpret_cast<uintptr_t>(data.data() + 30 * i), .length = 30, .lkey = 0};
   }
   SendWork work = Send(a, 2, 0);
   work.wr.sg_list = pieces.data();

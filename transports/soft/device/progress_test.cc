@@ -1,5 +1,5 @@
-// A device makes progress whether or not its program does: one-sided requests are served, retries made
-// and messages received with nobody polling.
+// A device makes progress whether or not its program does: one-sided requests are served, retries
+// made and messages received with nobody polling.
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -99,7 +99,8 @@ TEST_P(ProgressTest, LostPacketsAreRepeated) {
 
 TEST_P(ProgressTest, ASleeperIsWokenByTheRepetitionOfALostMessage) {
   SoftOptions options;
-  // The receiver loses some transmissions, after their sender woke it: the only ones of this length.
+  // The receiver loses some transmissions, after their sender woke it: the only ones of this
+  // length.
   options.fault.rules.push_back({.direction = FaultDirection::kReceive,
                                  .packets = FaultClass::kSend,
                                  .min_bytes = 100,

@@ -19,8 +19,7 @@ Expected<std::vector<DeviceSummary>> SoftProvider::List() {
 Expected<DeviceSummary> SoftProvider::Describe(const std::string& name) const {
   Expected<soft::SoftOptions> options = soft::ParseDeviceString(name);
   if (!options) return Fail(std::move(options.error()));
-  const std::vector<soft::GidSlot> table =
-      soft::GidTable(*options, soft::ReadHostAddresses());
+  const std::vector<soft::GidSlot> table = soft::GidTable(*options, soft::ReadHostAddresses());
   return DeviceSummary{.name = name,
                        .info = soft::MakeDeviceInfo(*options, table, firmware_),
                        .error = std::nullopt};
@@ -29,8 +28,7 @@ Expected<DeviceSummary> SoftProvider::Describe(const std::string& name) const {
 Expected<std::unique_ptr<Device>> SoftProvider::Open(const std::string& name) {
   Expected<soft::SoftOptions> options = soft::ParseDeviceString(name);
   if (!options) return Fail(std::move(options.error()));
-  Expected<std::unique_ptr<soft::SoftDevice>> device =
-      soft::SoftDevice::Open(*options, firmware_);
+  Expected<std::unique_ptr<soft::SoftDevice>> device = soft::SoftDevice::Open(*options, firmware_);
   if (!device) return Fail(std::move(device.error()));
   return std::move(*device);
 }

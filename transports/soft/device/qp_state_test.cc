@@ -1,5 +1,5 @@
-// The state machine of a QP: which transitions exist, what they need, and what an end in each state does
-// with work.
+// The state machine of a QP: which transitions exist, what they need, and what an end in each state
+// does with work.
 #include <cerrno>
 
 #include "transports/soft/device/device_fixture.h"
@@ -9,9 +9,7 @@ namespace {
 
 class QpStateTest : public DeviceTest {
  protected:
-  QpStateTest() : end_(MakeEnd(first())), peer_(MakeEnd(second())) {
-    EXPECT_TRUE(ToInit(peer_));
-  }
+  QpStateTest() : end_(MakeEnd(first())), peer_(MakeEnd(second())) { EXPECT_TRUE(ToInit(peer_)); }
   Status Modify(ibv_qp_attr attributes, int mask) {
     return end_.device->ModifyQp(end_.qp.get(), attributes, mask, "test");
   }
@@ -261,8 +259,8 @@ TEST_P(QpReuseTest, ADrainedQpBeginsNothingAndGoesOn) {
   ibv_qp_attr attributes = {};
   attributes.qp_state = IBV_QPS_SQD;
   attributes.en_sqd_async_notify = 1;
-  ASSERT_TRUE(a.device->ModifyQp(a.qp.get(), attributes,
-                                 IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY, "RTS to SQD"));
+  ASSERT_TRUE(a.device->ModifyQp(a.qp.get(), attributes, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY,
+                                 "RTS to SQD"));
   EXPECT_TRUE(AwaitAsyncEvent(first(), "SQ_DRAINED"));
   ASSERT_EQ(PostReceive(b, 1, 64), 0);
   ASSERT_EQ(Post(a, Send(a, 2, 64)), 0);

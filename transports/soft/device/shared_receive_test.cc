@@ -15,8 +15,8 @@ class SharedReceiveTest : public DeviceTest {
     memory_ = MakeEnd(second());
     srq_ = Must(second().CreateSrq({.pd = memory_.pd.get(), .max_wr = max_wr, .max_sge = 4}));
     for (size_t i = 0; i < pairs; ++i) {
-      pairs_.push_back(std::make_unique<std::pair<End, End>>(
-          ConnectedPair({}, {.srq = srq_.get()}, options)));
+      pairs_.push_back(
+          std::make_unique<std::pair<End, End>>(ConnectedPair({}, {.srq = srq_.get()}, options)));
     }
   }
   End& left(size_t i = 0) { return pairs_[i]->first; }
@@ -136,8 +136,8 @@ TEST_P(SharedReceiveTest, WithoutReceivesSendersAreToldToWait) {
   Make(8, 2, {.rnr_retry = 7});
   ASSERT_EQ(Post(left(0), Send(left(0), 1, 64)), 0);
   ASSERT_EQ(Post(left(1), WriteImmediate(left(1), right(1), 1, 8, 3)), 0);
-  ASSERT_TRUE(PollUntil(left(0).send_cq,
-                        [this] { return Counter(second(), "send_rnr_err") >= 6; }));
+  ASSERT_TRUE(
+      PollUntil(left(0).send_cq, [this] { return Counter(second(), "send_rnr_err") >= 6; }));
   ASSERT_EQ(PostShared(1), 0);
   ASSERT_EQ(PostShared(2), 0);
   EXPECT_EQ(Wait(left(0).send_cq).status, IBV_WC_SUCCESS);

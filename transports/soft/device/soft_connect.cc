@@ -97,8 +97,7 @@ Status SoftDevice::ModifyQp(ibv_qp* base, ibv_qp_attr& attributes, int mask,
        attributes.max_dest_rd_atomic > limits.max_rd_atomic_responder)) {
     return Fail(Refused("ibv_modify_qp", what, EINVAL,
                         fmt::format("{} has max_qp_init_rd_atom={}, max_qp_rd_atom={}", info_.name,
-                                    limits.max_rd_atomic_initiator,
-                                    limits.max_rd_atomic_responder),
+                                    limits.max_rd_atomic_initiator, limits.max_rd_atomic_responder),
                         "use a smaller --rd-atomic"));
   }
   const bool to_rtr = IsTransitionToRtr(attributes, mask) && qp.pair->state() == IBV_QPS_INIT;
@@ -132,9 +131,10 @@ Status SoftDevice::ModifyQp(ibv_qp* base, ibv_qp_attr& attributes, int mask,
   }
   if (unused) core_->link().Disconnect(*unused);
   if (result == 0) return {};
-  return Fail(Refused("ibv_modify_qp", what, result,
-                      "the transition does not exist, an attribute it needs is missing, one it does "
-                      "not take is given, or a value is out of range (ibv_modify_qp(3))"));
+  return Fail(
+      Refused("ibv_modify_qp", what, result,
+              "the transition does not exist, an attribute it needs is missing, one it does "
+              "not take is given, or a value is out of range (ibv_modify_qp(3))"));
 }
 
 Expected<ibv_qp_state> SoftDevice::QueryQpState(ibv_qp* base) {

@@ -36,8 +36,8 @@ int CheckMapped(std::span<std::byte> memory, bool writable) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto first = reinterpret_cast<uintptr_t>(memory.data()) / page * page;
   const auto end = reinterpret_cast<uintptr_t>(memory.data()) + memory.size();
-  // Also makes the pages present, so that no message pays for it. Kernels before 5.14 answer EINVAL.
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  // Also makes the pages present, so that no message pays for it. Kernels before 5.14 answer
+  // EINVAL. NOLINTNEXTLINE(performance-no-int-to-ptr)
   if (::madvise(reinterpret_cast<void*>(first), end - first,
                 writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0 ||
       errno == EINVAL) {
@@ -138,8 +138,8 @@ Expected<Mr> SoftDevice::RegisterMemory(ibv_pd* base, std::span<std::byte> memor
   if (base == nullptr || !pds_.Has(Of(base))) return Fail(Unknown("ibv_reg_mr"));
   constexpr int kNeedsLocalWrite = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
   if ((access & ~kAllAccess) != 0) {
-    return Fail(Refused("ibv_reg_mr", parameter, EINVAL,
-                        "an access flag is not offered by this device"));
+    return Fail(
+        Refused("ibv_reg_mr", parameter, EINVAL, "an access flag is not offered by this device"));
   }
   if ((access & kNeedsLocalWrite) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) {
     return Fail(Refused("ibv_reg_mr", parameter, EINVAL,

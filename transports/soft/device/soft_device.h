@@ -1,9 +1,9 @@
 // The software RDMA device: RoCEv2 RC in user space, for every machine. Implements
-// transports/device.h, which has the contract of every function here; limits, failures and timing are
-// as the SoftOptions say.
+// transports/device.h, which has the contract of every function here; limits, failures and timing
+// are as the SoftOptions say.
 //
-// Owned by whoever opened it; must outlive all its objects. Threads as in the contract: control calls
-// may come from several threads, the data path takes the device's spin lock by itself.
+// Owned by whoever opened it; must outlive all its objects. Threads as in the contract: control
+// calls may come from several threads, the data path takes the device's spin lock by itself.
 //
 // Files: soft_device.cc opening, memory, port; soft_queues.cc CQs, QPs, SRQs, channels;
 // soft_connect.cc states and peers; soft_events.cc events; soft_teardown.cc destruction. The data

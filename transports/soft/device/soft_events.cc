@@ -1,8 +1,8 @@
 // Waiting for completion events and asynchronous events.
 //
-// A sleeper on a completion channel drives the device itself: it delivers what has arrived before it
-// reports an event, and it wakes up for timers. So the sender of a message can wake it directly, by
-// writing to the channel's descriptor, with no thread in between.
+// A sleeper on a completion channel drives the device itself: it delivers what has arrived before
+// it reports an event, and it wakes up for timers. So the sender of a message can wake it directly,
+// by writing to the channel's descriptor, with no thread in between.
 #include <fcntl.h>
 #include <poll.h>
 #include <time.h>

@@ -38,8 +38,7 @@ Expected<Cq> SoftDevice::CreateCq(const CqOptions& options) {
   }
   const DeviceLimits& limits = info_.limits;
   const std::lock_guard lock(mutex_);
-  if (options.channel != nullptr &&
-      !channels_.Has(Of(options.channel))) {
+  if (options.channel != nullptr && !channels_.Has(Of(options.channel))) {
     return Fail(Unknown("ibv_create_cq"));
   }
   if (options.cqe == 0 || options.cqe > limits.max_cqe || options.comp_vector < 0 ||
@@ -146,19 +145,18 @@ Status SoftDevice::SetSrqLimit(ibv_srq* base, uint32_t limit) {
 }
 
 Expected<CreatedQp> SoftDevice::CreateQp(const verbscope::QpOptions& options) {
-  const std::string parameter = fmt::format(
-      "max_send_wr={}, max_recv_wr={}, max_send_sge={}, max_recv_sge={}, max_inline={}",
-      options.max_send_wr, options.max_recv_wr, options.max_send_sge, options.max_recv_sge,
-      options.max_inline_bytes);
+  const std::string parameter =
+      fmt::format("max_send_wr={}, max_recv_wr={}, max_send_sge={}, max_recv_sge={}, max_inline={}",
+                  options.max_send_wr, options.max_recv_wr, options.max_send_sge,
+                  options.max_recv_sge, options.max_inline_bytes);
   if (Status status = Hooked("create_qp", parameter); !status) {
     return Fail(std::move(status.error()));
   }
   const DeviceLimits& limits = info_.limits;
   const std::lock_guard lock(mutex_);
-  if (options.pd == nullptr || !pds_.Has(Of(options.pd)) ||
-      options.send_cq == nullptr || !cqs_.Has(Of(options.send_cq)) ||
-      options.recv_cq == nullptr || !cqs_.Has(Of(options.recv_cq)) ||
-      (options.srq != nullptr && !srqs_.Has(Of(options.srq)))) {
+  if (options.pd == nullptr || !pds_.Has(Of(options.pd)) || options.send_cq == nullptr ||
+      !cqs_.Has(Of(options.send_cq)) || options.recv_cq == nullptr ||
+      !cqs_.Has(Of(options.recv_cq)) || (options.srq != nullptr && !srqs_.Has(Of(options.srq)))) {
     return Fail(Unknown("ibv_create_qp"));
   }
   const std::optional<uint32_t> reported = options_.limits.reported_inline_bytes;

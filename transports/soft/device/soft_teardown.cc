@@ -74,9 +74,9 @@ Status SoftDevice::Destroy(ibv_cq* base) {
     // ibv_destroy_cq(3) waits for these for ever; saying so is kinder.
     const uint32_t owed = cq.events_taken - cq.comp_events_completed;
     if (users > 0 || owed > 0) {
-      return Fail(Busy("ibv_destroy_cq", fmt::format("handle={}", cq.handle),
-                       fmt::format("{} queues of QPs use it and {} events are not acknowledged",
-                                   users, owed)));
+      return Fail(Busy(
+          "ibv_destroy_cq", fmt::format("handle={}", cq.handle),
+          fmt::format("{} queues of QPs use it and {} events are not acknowledged", users, owed)));
     }
     core_->Forget(cq);
   }

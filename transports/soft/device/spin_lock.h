@@ -1,6 +1,6 @@
-// The lock of one soft device: an exchange on the way in, a plain store on the way out. Held for tens
-// of nanoseconds by whoever posts or polls, so waiting for it means spinning briefly and then giving
-// the CPU away, in case the holder is not running.
+// The lock of one soft device: an exchange on the way in, a plain store on the way out. Held for
+// tens of nanoseconds by whoever posts or polls, so waiting for it means spinning briefly and then
+// giving the CPU away, in case the holder is not running.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_SPIN_LOCK_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_DEVICE_SPIN_LOCK_H_
 
@@ -20,7 +20,8 @@ class SpinLock final : public DeviceLock {
 
   // The same without a virtual call, for the data path.
   void Acquire() {
-    if (!held_.exchange(true, std::memory_order_acquire)) [[likely]] return;
+    if (!held_.exchange(true, std::memory_order_acquire)) [[likely]]
+      return;
     Wait();
   }
   bool TryAcquire() { return !held_.exchange(true, std::memory_order_acquire); }

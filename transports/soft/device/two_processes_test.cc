@@ -1,8 +1,8 @@
-// A peer in another process that is killed at a random moment: the survivor hears of it in its completions
-// and loses nothing of its own, however often it happens.
+// A peer in another process that is killed at a random moment: the survivor hears of it in its
+// completions and loses nothing of its own, however often it happens.
 //
-// The peer is this program again with --child, made by posix_spawn, so it shares no memory and no threads
-// with the test. VERBSCOPE_KILLS sets how often it is killed.
+// The peer is this program again with --child, made by posix_spawn, so it shares no memory and no
+// threads with the test. VERBSCOPE_KILLS sets how often it is killed.
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>

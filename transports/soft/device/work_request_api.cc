@@ -85,8 +85,7 @@ void SetInlineList(ibv_qp_ex* base, size_t count, const ibv_data_buf* buffers) {
     const auto* from = static_cast<const std::byte*>(buffers[i].addr);
     bytes.insert(bytes.end(), from, from + buffers[i].length);
   }
-  const bool fetches = wr->opcode == IBV_WR_RDMA_READ ||
-                       wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+  const bool fetches = wr->opcode == IBV_WR_RDMA_READ || wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
                        wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
   if (fetches) qp.building_error = EINVAL;
   wr->send_flags |= IBV_SEND_INLINE;

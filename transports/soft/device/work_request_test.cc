@@ -90,8 +90,8 @@ TEST_P(WorkRequestTest, ListsAndInlineDataAndLists) {
   auto local = std::make_unique<std::vector<std::byte>>(data);
   ibv_qp_ex* qp = Begin(a, 1);
   ibv_wr_send(qp);
-  const std::array<ibv_sge, 2> sges = {{{a.address(0), 20, a.mr->lkey},
-                                        {a.address(20), 40, a.mr->lkey}}};
+  const std::array<ibv_sge, 2> sges = {
+      {{a.address(0), 20, a.mr->lkey}, {a.address(20), 40, a.mr->lkey}}};
   ibv_wr_set_sge_list(qp, sges.size(), sges.data());
   ibv_wr_send(qp);
   ibv_wr_set_inline_data(qp, local->data(), 60);

@@ -1,14 +1,19 @@
 #include "transports/soft/link/memory_link.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "transports/soft/link/link_test_support.h"
+#include "transports/soft/link/rendezvous_messages.h"
+#include "transports/soft/link/unix_socket.h"
 
 namespace verbscope::soft {
 namespace {
@@ -119,6 +124,34 @@ TEST(MemoryLink, ConnectSaysWhyNot) {
   blob = good;
   blob[8] ^= std::byte{1};
   expect(blob, "does not answer");
+}
+
+// A peer that accepts nothing: its queue is full.
+TEST(MemoryLink, ConnectEndsAtItsDeadline) {
+  const LinkAddress stuck = *MakeLocalAddress();
+  const auto listener = ListenAbstract(SocketName(stuck.nonce));
+  ASSERT_TRUE(listener);
+  ASSERT_EQ(::listen(listener->get(), /*backlog=*/0), 0);
+  const auto first = ConnectAbstract(SocketName(stuck.nonce), Soon());
+  ASSERT_TRUE(first);
+  TestPeer a;
+  const auto path = a.link->Connect(EncodeBlob(stuck), TestFlow(1, 2),
+                                    Deadline::After(std::chrono::milliseconds(20)));
+  ASSERT_FALSE(path);
+  EXPECT_EQ(path.error().error_class, ErrorClass::kDeadline);
+}
+
+TEST(MemoryLink, RefusesMorePeersThanItHasRoomFor) {
+  TestPeer device;
+  std::vector<std::unique_ptr<TestPeer>> peers;
+  for (size_t i = 0; i <= kMaxPaths; ++i) {
+    peers.push_back(std::make_unique<TestPeer>());
+    peers.back()->ConnectTo(device);
+    device.link->Serve();
+    peers.back()->link->Serve();
+    DeviceLockHolder hold(peers.back()->lock);
+    EXPECT_EQ(peers.back()->link->Alive(0), i < kMaxPaths) << i;
+  }
 }
 
 TEST(MemoryLink, LimitsPeers) {

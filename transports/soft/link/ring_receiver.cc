@@ -11,9 +11,22 @@
 namespace verbscope::soft {
 namespace {
 
+constexpr size_t kCacheLine = 64;
 // How far ahead slots are fetched, both lines that small packets use.
 constexpr uint32_t kPrefetchSlots = 8;
-constexpr size_t kCacheLine = 64;
+
+// Lines on their way while the headers are looked at: the rest of this packet, and a later slot.
+inline void Prefetch(const RingHead& ring, uint32_t packet, uint64_t control) {
+  const auto* slot = reinterpret_cast<const std::byte*>(&ring.slots[packet % kRingSlots]);
+  const size_t used = sizeof(control) + static_cast<uint8_t>(control >> 40) + (control >> 48);
+  for (size_t at = kCacheLine; at < used && at < kSlotBytes; at += kCacheLine) {
+    __builtin_prefetch(slot + at);
+  }
+  const auto* ahead =
+      reinterpret_cast<const std::byte*>(&ring.slots[(packet + kPrefetchSlots) % kRingSlots]);
+  __builtin_prefetch(ahead);
+  __builtin_prefetch(ahead + kCacheLine);
+}
 
 }  // namespace
 
@@ -25,13 +38,7 @@ size_t RingReceiver::Poll(PacketReceiver& receiver, size_t budget, Counters& cou
     Slot& slot = ring.slots[packet % kRingSlots];
     const uint64_t control = std::atomic_ref(slot.control).load(std::memory_order_acquire);
     if (static_cast<uint32_t>(control) != LapOf(packet)) break;
-    const auto* own = reinterpret_cast<const std::byte*>(&slot);
-    const size_t used = 8 + (static_cast<uint8_t>(control >> 40)) + (control >> 48);
-    for (size_t at = kCacheLine; at < used && at < kSlotBytes; at += kCacheLine) __builtin_prefetch(own + at);
-    const auto* ahead =
-        reinterpret_cast<const std::byte*>(&ring.slots[(packet + kPrefetchSlots) % kRingSlots]);
-    __builtin_prefetch(ahead);
-    __builtin_prefetch(ahead + kCacheLine);
+    Prefetch(ring, packet, control);
     Deliver(slot, control, receiver, counters);
     ++packet;
     next_.store(packet, std::memory_order_relaxed);

@@ -92,6 +92,7 @@ class RingSender {
   // Payload of at least this many bytes fills the rest of the first line, with any headers.
   static constexpr size_t kFixedCopy = 48;
   static_assert(kFixedCopy >= kFirstLine - kBthBytes);
+
   RingHead* head_;
   uint32_t sent_;
   uint32_t consumed_;
@@ -112,7 +113,8 @@ inline void CopyPieces(PayloadPieces pieces, uint8_t pad, std::byte* to) {
 }
 
 // The receiver looks at the first line of the slot all the time, and takes it away each time it has
-// changed. So it is written last and in one go: payload that is longer goes to the other lines first.
+// changed. So it is written last and in one go: payload that is longer goes to the other lines
+// first.
 inline void RingSender::CopyToSlot(Slot& slot, size_t header_bytes, PayloadPieces pieces,
                                    uint8_t pad) {
   std::byte* to = slot.bytes + header_bytes;
