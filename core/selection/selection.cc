@@ -269,7 +269,7 @@ Error NoDeviceError() {
                     "no driver has registered one, or it is in another network namespace",
                     "use the built-in software device with --device soft (on both sides), load the "
                     "driver of the adapter, or make a kernel software device: "
-                    "rdma link add rxe0 type rxe netdev NETDEV");
+                    "rdma link add rxe0 type rxe netdev NETDEV; verbscope devices lists what there is");
 }
 
 Status RequireUsableDevice(const std::vector<DeviceSummary>& devices,

@@ -19,6 +19,8 @@ def peak(*length):
 
 with case("TenThousandAndAMillionIterations"):
     # 10^6 round trips take half a minute on an emulated CPU: this case is most of the budget.
+    # The first run is not counted: pages of the program's file that are not cached yet are not resident.
+    peak("-n", 100)
     small, large = peak("-n", 10_000), peak("-n", 1_000_000, "--deadline", "300s")
     print(f"# peak {small / 1024:.0f} KiB at 10^4, {large / 1024:.0f} KiB at 10^6", flush=True)
     expect(large - small <= LIMIT, f"{small} and {large} bytes")

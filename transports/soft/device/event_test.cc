@@ -1,6 +1,4 @@
 // Completion events: when they come, when they do not, and how a program waits for them.
-#include <poll.h>
-
 #include <cerrno>
 #include <thread>
 
@@ -28,7 +26,9 @@ class EventTest : public DeviceTest {
     }
     return *cq;
   }
+  // Neither to see nor to take, before and after.
   static void ExpectNoEvent(End& end) {
+    EXPECT_FALSE(Readable(end.channel->fd));
     EXPECT_EQ(TakeEvent(end), nullptr);
     EXPECT_FALSE(Readable(end.channel->fd));
   }

@@ -27,7 +27,7 @@
 // polls should let its helper sleep without PrepareSleep, or by timer only.
 //
 // Threads. "Lock held": the caller holds the device's lock. "Takes the lock": the caller must not
-// hold it; it is taken for a few microseconds, never while waiting.
+// hold it; it is taken for microseconds, some tens when a peer comes or goes, never while waiting.
 //   lock held:      Send, SendRaw, CanSend, Poll, Flush, Arm, Disarm, PrepareSleep, Awake, Alive,
 //                   SendFlow, ReceiveFlow, wakes
 //   takes the lock: Connect, Disconnect, AddChannel, RemoveChannel, Serve (one thread at a time)
@@ -70,7 +70,8 @@ inline constexpr size_t kMaxBlobBytes = 128;
 
 class MemoryLink final : public Link, public PathFlows {
  public:
-  // `lock` and `counters` must outlive the link; the counters change with the lock held.
+  // `lock` and `counters` must outlive the link. Of the counters it changes send_err, icrc_errors
+  // and malformed_pkts, with the lock held.
   static Expected<std::unique_ptr<MemoryLink>> Create(DeviceLock& lock, Counters& counters);
   // All paths end; peers see that this side is gone. No other call may be running.
   ~MemoryLink() override;
