@@ -74,12 +74,10 @@ std::string ShareCpus(SideState& side, bool same_host) {
   const int pollers =
       (side.settings.wait.uses_events() ? 0 : 1) + (side.peer_wait.uses_events() ? 0 : 1);
   const int usable = UsableCpuCount();
-  // The soft device makes progress inside the polls; a kernel device needs a CPU besides them.
-  const bool polls_do_the_work = !side.device->info().link.empty();
-  side.shares_cpu = same_host && pollers == 2 && usable < pollers + (polls_do_the_work ? 0 : 1);
+  side.shares_cpu = same_host && pollers == 2 && usable <= pollers;
   if (!side.shares_cpu) return "";
   return fmt::format(
-      "both ends poll on this host and may use {} CPU{} only, with nothing left for the device's own "
+      "both ends poll on this host and may use {} CPU{} only, with nothing left for other "
       "work: pollers yield, and times include waiting for a CPU; --wait event needs fewer",
       usable, usable == 1 ? "" : "s");
 }

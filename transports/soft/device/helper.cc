@@ -20,6 +20,11 @@ constexpr uint64_t kFirstLookNs = 1'000'000;
 constexpr uint64_t kLastLookNs = 10'000'000;
 // Awake for so long after the last packet, while others may run.
 constexpr uint64_t kLingerNs = 20'000;
+// Longest time without looking at the link's sockets.
+constexpr uint64_t kServeNs = 1'000'000;
+// Others wanted the CPU: giving it away costs their whole time slice, and waking up from a sleep is
+// sooner. Believed for so long.
+constexpr uint64_t kCrowdedNs = 5'000'000;
 // Longest sleep while QPs exist: a timer may have been started by a post that nobody followed up.
 constexpr uint64_t kIdleNs = 20'000'000;
 constexpr uint64_t kRoomNs = 500'000;
@@ -83,27 +88,37 @@ void Helper::LookIn() {
 
 void Helper::TakeOver() {
   look_in_ns_ = 0;
+  const uint64_t begun = NowNs();
   uint64_t last_work = 0;
   uint64_t sleep_ns = kForeverNs;
-  for (;;) {
-    const uint64_t now = NowNs();
+  for (uint64_t now = begun;; now = NowNs()) {
+    bool more = false;
     {
       const SpinLockHolder hold(core_.lock());
       if (core_.link().Pending()) last_work = now;
       core_.Drive(now);
-      const bool quiet = last_work == 0 || now - last_work >= kLingerNs;
-      if (quiet && core_.link().PrepareSleep()) {
+      more = core_.link().Pending();
+      const bool quiet = last_work == 0 || now - last_work >= kLingerNs || now < crowded_until_ns_;
+      if (quiet && !more && core_.link().PrepareSleep()) {
         sleep_ns = SleepTime(now);
         break;
       }
     }
-    if (stopping() || core_.activity() != seen_activity_) return;
-    ::sched_yield();
+    // However busy: peers that come, go or offer a channel are waiting too.
+    if (stopping() || core_.activity() != seen_activity_ || now - begun >= kServeNs) return;
+    if (!more || core_.lock().wanted()) GiveWay();
   }
   Sleep(sleep_ns);
   const SpinLockHolder hold(core_.lock());
   core_.link().Awake();
   ++core_.helper_wakeups;
+}
+
+void Helper::GiveWay() {
+  const uint64_t before = NowNs();
+  ::sched_yield();
+  const uint64_t after = NowNs();
+  if (after - before >= kLingerNs) crowded_until_ns_ = after + kCrowdedNs;
 }
 
 uint64_t Helper::SleepTime(uint64_t now_ns) const {

@@ -40,6 +40,8 @@ class Helper {
   // It does not: serve until nothing is left to do, then sleep until a peer rings or a timer is
   // due.
   void TakeOver();
+  // Gives the CPU away, and notes whether it took long.
+  void GiveWay();
   uint64_t SleepTime(uint64_t now_ns) const;  // lock held
   // Until a descriptor is ready or the time is over.
   void Sleep(uint64_t for_ns);
@@ -50,6 +52,7 @@ class Helper {
   std::atomic<bool> stop_{false};
   uint64_t seen_activity_ = 0;
   uint64_t look_in_ns_ = 0;
+  uint64_t crowded_until_ns_ = 0;
   std::thread thread_;
 };
 

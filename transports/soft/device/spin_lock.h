@@ -26,21 +26,24 @@ class SpinLock final : public DeviceLock {
   }
   bool TryAcquire() { return !held_.exchange(true, std::memory_order_acquire); }
   void Release() { held_.store(false, std::memory_order_release); }
+  // Whether somebody waits for it: whoever takes it again and again should then make room.
+  bool wanted() const { return waiting_.load(std::memory_order_relaxed) > 0; }
 
  private:
   static constexpr uint32_t kSpins = 64;
 
   void Wait() {
-    for (uint32_t spins = 0;; ++spins) {
-      if (!held_.load(std::memory_order_relaxed) &&
-          !held_.exchange(true, std::memory_order_acquire)) {
-        return;
-      }
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    for (uint32_t spins = 0; held_.load(std::memory_order_relaxed) ||
+                             held_.exchange(true, std::memory_order_acquire);
+         ++spins) {
       if (spins >= kSpins) ::sched_yield();
     }
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
   }
 
   std::atomic<bool> held_{false};
+  std::atomic<uint32_t> waiting_{0};
 };
 
 // Holds a SpinLock for a block.

@@ -1,7 +1,7 @@
 // Taking posted work, and the ways a QP starts and ends it.
 #include <cerrno>
-#include <cstring>
 
+#include "transports/soft/engine/dma.h"
 #include "transports/soft/engine/requester.h"
 #include "transports/soft/wire/psn.h"
 
@@ -59,7 +59,7 @@ int Requester::Post(const ibv_send_wr& wr) {
     for (uint32_t i = 0; i < sges; ++i) {
       if (wr.sg_list[i].length == 0) continue;
       // Verbs carries addresses as integers. NOLINTNEXTLINE(performance-no-int-to-ptr)
-      std::memcpy(to, reinterpret_cast<const void*>(static_cast<uintptr_t>(wr.sg_list[i].addr)),
+      DmaCopy(to, reinterpret_cast<const void*>(static_cast<uintptr_t>(wr.sg_list[i].addr)),
                   wr.sg_list[i].length);
       to += wr.sg_list[i].length;
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transports/soft/engine/dma.h"
 #include "transports/soft/engine/rc_timers.h"
 #include "transports/soft/engine/requester.h"
 #include "transports/soft/wire/psn.h"
@@ -222,7 +223,7 @@ bool Requester::StoreResponse(const SendRequest& request, uint32_t offset,
     std::byte* to = context_.env.memory.Resolve(sge->lkey, sge->addr + offset, part, context_.pd,
                                                 IBV_ACCESS_LOCAL_WRITE);
     if (to == nullptr) return false;
-    std::memcpy(to, bytes.data(), part);
+    DmaCopy(to, bytes.data(), part);
     bytes = bytes.subspan(part);
     offset = 0;
   }

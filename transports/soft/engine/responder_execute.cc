@@ -1,8 +1,8 @@
 // What each request does to memory and to the receive queue.
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
+#include "transports/soft/engine/dma.h"
 #include "transports/soft/engine/queue_pair.h"
 #include "transports/soft/engine/responder.h"
 
@@ -43,7 +43,7 @@ Responder::Stored Responder::Scatter(std::span<const std::byte> payload) {
     std::byte* to = context_.env.memory.Resolve(sge.lkey, sge.addr + skip, part,
                                                 queue_.pd(), IBV_ACCESS_LOCAL_WRITE);
     if (to == nullptr) return Stored::kBadKey;
-    std::memcpy(to, payload.data(), part);
+    DmaCopy(to, payload.data(), part);
     payload = payload.subspan(part);
     skip = 0;
   }
@@ -133,7 +133,7 @@ void Responder::ExecuteWrite(const Header& header, const OpcodeInfo& info,
       Refuse(kNakRemoteAccess, IBV_EVENT_QP_ACCESS_ERR);
       return;
     }
-    std::memcpy(to, payload.data(), bytes);
+    DmaCopy(to, payload.data(), bytes);
   }
   if (starts) write_total_ = header.dma_length;
   write_address_ = address + bytes;
@@ -190,14 +190,9 @@ void Responder::ExecuteAtomic(const Header& header) {
     Refuse(kNakRemoteAccess, IBV_EVENT_QP_ACCESS_ERR);
     return;
   }
-  // Atomic also towards other devices and threads of this host that use the same word.
-  std::atomic_ref<uint64_t> word(*reinterpret_cast<uint64_t*>(at));
-  uint64_t original = header.compare;
-  if (header.opcode == Opcode::kFetchAdd) {
-    original = word.fetch_add(header.swap_add);
-  } else {
-    word.compare_exchange_strong(original, header.swap_add);
-  }
+  const uint64_t original = header.opcode == Opcode::kFetchAdd
+                                ? DmaFetchAdd(at, header.swap_add)
+                                : DmaCompareSwap(at, header.compare, header.swap_add);
   atomics_[next_atomic_++ % kAtomicsKept] = {.valid = true, .psn = header.psn, .original = original};
   QueueResponse({.atomic = true, .psn = header.psn, .original = original});
   had_response_ = true;

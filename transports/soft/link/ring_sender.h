@@ -17,6 +17,7 @@
 #include <span>
 #include <utility>
 
+#include "transports/soft/engine/dma.h"
 #include "transports/soft/engine/packet_io.h"
 #include "transports/soft/link/mapping.h"
 #include "transports/soft/link/ring_layout.h"
@@ -106,7 +107,7 @@ class RingSender {
 inline void CopyPieces(PayloadPieces pieces, uint8_t pad, std::byte* to) {
   for (const auto& piece : pieces) {
     if (piece.empty()) continue;  // its pointer may be null
-    std::memcpy(to, piece.data(), piece.size());
+    DmaCopy(to, piece.data(), piece.size());
     to += piece.size();
   }
   if (pad != 0) std::memset(to, 0, pad);
@@ -124,9 +125,9 @@ inline void RingSender::CopyToSlot(Slot& slot, size_t header_bytes, PayloadPiece
   }
   const std::span<const std::byte> piece = pieces[0];
   const size_t first = kFirstLine - header_bytes;
-  std::memcpy(to + first, piece.data() + first, piece.size() - first);
+  DmaCopy(to + first, piece.data() + first, piece.size() - first);
   if (pad != 0) std::memset(to + piece.size(), 0, pad);
-  std::memcpy(to, piece.data(), kFixedCopy);
+  DmaCopy(to, piece.data(), kFixedCopy);
 }
 
 inline RingSender::Result RingSender::Send(const Header& header, PayloadPieces pieces) {

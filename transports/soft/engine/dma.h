@@ -1,0 +1,46 @@
+// How the device touches the program's memory: what DMA is on hardware.
+//
+// The program orders its own accesses by completions, and a completion may have come over the rings of
+// another device, in another mapping of the same pages. The thread sanitizer cannot follow that path
+// and would call every such access a race, so it is not shown these; everything else of the device
+// stays instrumented. Without the sanitizer these are memcpy and the plain atomic operations.
+#ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_DMA_H_
+#define VERBSCOPE_TRANSPORTS_SOFT_ENGINE_DMA_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SANITIZE_THREAD__)
+#define VERBSCOPE_DMA inline __attribute__((no_sanitize("thread"), noinline))
+#else
+#define VERBSCOPE_DMA inline
+#endif
+
+namespace verbscope::soft {
+
+// memcpy; the ranges do not overlap.
+VERBSCOPE_DMA void DmaCopy(void* to, const void* from, size_t bytes) {
+#if defined(__SANITIZE_THREAD__) && defined(__x86_64__)
+  // A call of memcpy would be intercepted.
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+#else
+  std::memcpy(to, from, bytes);
+#endif
+}
+
+// Both return what was there before. `word` is aligned. Atomic towards all devices and threads.
+VERBSCOPE_DMA uint64_t DmaFetchAdd(void* word, uint64_t add) {
+  return __atomic_fetch_add(static_cast<uint64_t*>(word), add, __ATOMIC_SEQ_CST);
+}
+VERBSCOPE_DMA uint64_t DmaCompareSwap(void* word, uint64_t compare, uint64_t swap) {
+  __atomic_compare_exchange_n(static_cast<uint64_t*>(word), &compare, swap, false, __ATOMIC_SEQ_CST,
+                              __ATOMIC_SEQ_CST);
+  return compare;
+}
+
+}  // namespace verbscope::soft
+
+#undef VERBSCOPE_DMA
+
+#endif  // VERBSCOPE_TRANSPORTS_SOFT_ENGINE_DMA_H_
