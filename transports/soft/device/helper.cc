@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "transports/soft/device/event_fd.h"
 
@@ -22,8 +23,9 @@ constexpr uint64_t kLastLookNs = 10'000'000;
 constexpr uint64_t kLingerNs = 20'000;
 // Longest time without looking at the link's sockets.
 constexpr uint64_t kServeNs = 1'000'000;
-// Others wanted the CPU: giving it away costs their whole time slice, and waking up from a sleep is
-// sooner. Believed for so long.
+// A round took so long because others wanted the CPU: giving it away costs their whole time slice,
+// and waking up from a sleep is sooner. Believed for a while.
+constexpr uint64_t kLongNs = 500'000;
 constexpr uint64_t kCrowdedNs = 5'000'000;
 // Longest sleep while QPs exist: a timer may have been started by a post that nobody followed up.
 constexpr uint64_t kIdleNs = 20'000'000;
@@ -91,7 +93,8 @@ void Helper::TakeOver() {
   const uint64_t begun = NowNs();
   uint64_t last_work = 0;
   uint64_t sleep_ns = kForeverNs;
-  for (uint64_t now = begun;; now = NowNs()) {
+  uint64_t now = begun;
+  for (;;) {
     bool more = false;
     {
       const SpinLockHolder hold(core_.lock());
@@ -106,19 +109,15 @@ void Helper::TakeOver() {
     }
     // However busy: peers that come, go or offer a channel are waiting too.
     if (stopping() || core_.activity() != seen_activity_ || now - begun >= kServeNs) return;
-    if (!more || core_.lock().wanted()) GiveWay();
+    const bool gives_way = !more || core_.lock().wanted();
+    if (gives_way) ::sched_yield();
+    const uint64_t before = std::exchange(now, NowNs());
+    if (gives_way && now - before >= kLongNs) crowded_until_ns_ = now + kCrowdedNs;
   }
   Sleep(sleep_ns);
   const SpinLockHolder hold(core_.lock());
   core_.link().Awake();
   ++core_.helper_wakeups;
-}
-
-void Helper::GiveWay() {
-  const uint64_t before = NowNs();
-  ::sched_yield();
-  const uint64_t after = NowNs();
-  if (after - before >= kLingerNs) crowded_until_ns_ = after + kCrowdedNs;
 }
 
 uint64_t Helper::SleepTime(uint64_t now_ns) const {

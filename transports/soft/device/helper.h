@@ -6,7 +6,8 @@
 // only looks in every few milliseconds, and peers are not asked to wake it, so that a polling
 // program pays nothing for it. When the program shows no sign of life between two looks, the helper
 // takes over: peers then ring for it, and it stays awake for a few microseconds after each batch,
-// giving its CPU away in between: it never holds on to a core that the program may want.
+// giving its CPU away in between: it never holds on to a core that the program may want. Where that
+// turns out to be expensive, because the machine has more to do than it has cores, it sleeps at once.
 //
 // Owned by the device; started and joined by it.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_HELPER_H_
@@ -40,8 +41,6 @@ class Helper {
   // It does not: serve until nothing is left to do, then sleep until a peer rings or a timer is
   // due.
   void TakeOver();
-  // Gives the CPU away, and notes whether it took long.
-  void GiveWay();
   uint64_t SleepTime(uint64_t now_ns) const;  // lock held
   // Until a descriptor is ready or the time is over.
   void Sleep(uint64_t for_ns);
