@@ -59,7 +59,7 @@ TEST_P(AtomicTest, LostAnswersDoNotExecuteTwice) {
   options.fault.rules.push_back(
       {.direction = FaultDirection::kReceive, .packets = FaultClass::kAtomicAck, .hits = 5});
   OpenDevices(options);
-  auto [a, b] = ConnectedPair({}, {}, {.timeout = 12, .retry_cnt = 7});
+  auto [a, b] = ConnectedPair({}, {}, {.retry_cnt = 7});
   SetWord(b, 0);
   for (uint64_t i = 0; i < 10; ++i) {
     ASSERT_EQ(Post(a, FetchAdd(a, b, i, 1)), 0);

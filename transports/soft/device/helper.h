@@ -7,7 +7,8 @@
 // program pays nothing for it. When the program shows no sign of life between two looks, the helper
 // takes over: peers then ring for it, and it stays awake for a few microseconds after each batch,
 // giving its CPU away in between: it never holds on to a core that the program may want. Where that
-// turns out to be expensive, because the machine has more to do than it has cores, it sleeps at once.
+// turns out to be expensive, because the machine has more to do than it has cores, it sleeps at
+// once.
 //
 // Owned by the device; started and joined by it.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_HELPER_H_

@@ -1,5 +1,7 @@
 // A device makes progress whether or not its program does: one-sided requests are served, retries
 // made and messages received with nobody polling.
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -79,12 +81,51 @@ TEST_P(ProgressTest, PollingFromOneThreadAndPostingFromAnotherWorks) {
   receiver.join();
 }
 
+TEST_P(ProgressTest, ANewPeerIsTakenInDuringEndlessTraffic) {
+  // The streams of two devices keep the target busy without a pause.
+  auto [a, b] = ConnectedPair({.cqe = 256}, {});
+  SoftOptions mine;
+  mine.profile = GetParam().profile;
+  const auto third = OpenDevice(mine);
+  End c = MakeEnd(*third, {.cqe = 256});
+  End d = MakeEnd(second());
+  ASSERT_TRUE(Connect(c, d));
+  std::atomic<bool> stop = false;
+  const auto stream = [&stop](End& from, const End& to) {
+    std::array<ibv_wc, 16> wcs;
+    while (!stop) {
+      while (Post(from, Write(from, to, 1, 64)) == 0) {
+      }
+      if (ibv_poll_cq(from.send_cq, 16, wcs.data()) > 0) {
+        EXPECT_EQ(wcs[0].status, IBV_WC_SUCCESS);
+      }
+    }
+    while (ibv_poll_cq(from.send_cq, 16, wcs.data()) > 0) {
+    }
+  };
+  std::thread one([&, &a = a, &b = b] { stream(a, b); });
+  std::thread two([&] { stream(c, d); });
+  for (int i = 0; i < 10; ++i) {
+    const auto fresh = OpenDevice(mine);
+    End e = MakeEnd(*fresh);
+    End f = MakeEnd(second());
+    ASSERT_TRUE(Connect(e, f));
+    EXPECT_EQ(Post(e, Write(e, f, 1, 64)), 0);
+    EXPECT_EQ(Wait(e.send_cq).status, IBV_WC_SUCCESS);
+    e.Close();
+  }
+  stop = true;
+  one.join();
+  two.join();
+  c.Close();
+}
+
 TEST_P(ProgressTest, LostPacketsAreRepeated) {
   SoftOptions options;
   options.fault.drop = 0.1;
   OpenDevices(options);
-  auto [a, b] = ConnectedPair({}, {}, {.timeout = 12, .retry_cnt = 7});
-  for (uint64_t i = 0; i < 60; ++i) {
+  auto [a, b] = ConnectedPair({}, {}, {.retry_cnt = 7});
+  for (uint64_t i = 0; i < 30; ++i) {
     const auto data = Pattern(5000, static_cast<uint32_t>(i));
     std::memcpy(a.at(0), data.data(), data.size());
     std::memset(b.at(0), 0, data.size());

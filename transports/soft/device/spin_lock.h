@@ -34,8 +34,8 @@ class SpinLock final : public DeviceLock {
 
   void Wait() {
     waiting_.fetch_add(1, std::memory_order_relaxed);
-    for (uint32_t spins = 0; held_.load(std::memory_order_relaxed) ||
-                             held_.exchange(true, std::memory_order_acquire);
+    for (uint32_t spins = 0;
+         held_.load(std::memory_order_relaxed) || held_.exchange(true, std::memory_order_acquire);
          ++spins) {
       if (spins >= kSpins) ::sched_yield();
     }

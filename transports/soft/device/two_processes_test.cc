@@ -31,7 +31,7 @@ namespace {
 
 constexpr char kChildArgument[] = "--child";
 constexpr int kChildSocket = 3;
-constexpr ConnectOptions kConnect = {.timeout = 12, .retry_cnt = 3, .rnr_retry = 7};
+constexpr ConnectOptions kConnect = {.timeout = 13, .retry_cnt = 4, .rnr_retry = 7};
 
 // What an end tells the other one: enough to connect to it and to use its memory.
 struct Card {
