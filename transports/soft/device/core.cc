@@ -11,6 +11,7 @@
 #include "transports/soft/device/verbs_ops.h"
 
 namespace verbscope::soft {
+
 uint64_t NowNs() {
   timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

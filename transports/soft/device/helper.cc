@@ -29,6 +29,7 @@ constexpr uint64_t kLongNs = 500'000;
 constexpr uint64_t kCrowdedNs = 5'000'000;
 // Longest sleep while QPs exist: a timer may have been started by a post that nobody followed up.
 constexpr uint64_t kIdleNs = 20'000'000;
+// How soon to look again whether a full ring has room.
 constexpr uint64_t kRoomNs = 500'000;
 constexpr uint64_t kForeverNs = UINT64_MAX;
 
@@ -122,7 +123,7 @@ void Helper::TakeOver() {
 
 uint64_t Helper::SleepTime(uint64_t now_ns) const {
   uint64_t sleep_ns = core_.engine().live_qps() > 0 ? kIdleNs : kForeverNs;
-  // Something waits for room in a ring that its reader does not empty: nobody rings when it does.
+  // Something waits for room in a ring: nobody rings when its reader makes some.
   if (core_.attention()) sleep_ns = std::min(sleep_ns, kRoomNs);
   if (const std::optional<uint64_t> timer = core_.NextTimer()) {
     sleep_ns = std::min(sleep_ns, *timer > now_ns ? *timer - now_ns : 0);

@@ -1,6 +1,5 @@
 #include "transports/soft/options/presentation.h"
 
-#include <fmt/core.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -13,6 +12,8 @@
 #include <optional>
 #include <utility>
 
+#include "transports/common/port_text.h"
+
 namespace verbscope::soft {
 namespace {
 
@@ -22,8 +23,6 @@ constexpr std::array<uint8_t, 12> kIpv4Prefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 bool Same(const ibv_gid& a, const ibv_gid& b) {
   return std::memcmp(a.raw, b.raw, sizeof(a.raw)) == 0;
 }
-
-bool IsZero(const ibv_gid& gid) { return Same(gid, ibv_gid{}); }
 
 bool IsIpv4(const ibv_gid& gid) {
   return std::memcmp(gid.raw, kIpv4Prefix.data(), kIpv4Prefix.size()) == 0;
@@ -56,27 +55,6 @@ int Rank(const ibv_gid& gid) {
   if (IsIpv4(gid)) return 1;
   const bool link_local = gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80;
   return link_local ? 0 : 2;
-}
-
-std::string FormatGid(const ibv_gid& gid) {
-  std::string text;
-  for (size_t i = 0; i < sizeof(gid.raw); i += 2) {
-    text += fmt::format("{}{:02x}{:02x}", i == 0 ? "" : ":", gid.raw[i], gid.raw[i + 1]);
-  }
-  return text;
-}
-
-std::string StateName(ibv_port_state state) {
-  switch (state) {
-    case IBV_PORT_ACTIVE:
-      return "ACTIVE";
-    case IBV_PORT_INIT:
-      return "INIT";
-    case IBV_PORT_ARMED:
-      return "ARMED";
-    default:
-      return "DOWN";
-  }
 }
 
 std::optional<ibv_gid> GidOf(const sockaddr* address) {
@@ -183,7 +161,7 @@ std::vector<GidSlot> GidTable(const SoftOptions& options, std::span<const HostAd
 PortInfo MakePortInfo(const SoftOptions& options, std::span<const GidSlot> table) {
   PortInfo port;
   port.number = 1;
-  port.state = StateName(options.port.state);
+  port.state = PortStateName(options.port.state);
   port.active = options.port.state == IBV_PORT_ACTIVE;
   port.link_layer = options.port.link_layer;
   port.active_mtu_bytes = options.port.active_mtu_bytes;
