@@ -28,12 +28,11 @@ struct Attempt {
 };
 
 // Trying again helps against whatever may change while we wait: a server or an interface that
-// comes up, a route that settles.
+// comes up, a route that settles. A reset is not among them: somebody took the connection and threw
+// it away, and a later attempt would only hide that behind its own outcome.
 bool MayPass(int errno_value) {
   switch (errno_value) {
     case ECONNREFUSED:
-    case ECONNRESET:
-    case ECONNABORTED:
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
@@ -186,7 +185,11 @@ class Connector {
       error.message +=
           fmt::format("{} port {}: {}", attempt.address.Host(), options_.port, Outcome(attempt));
     }
-    if (AnyFailedWith({ECONNREFUSED})) {
+    if (AnyFailedWith({ECONNRESET, ECONNABORTED})) {
+      error.errno_value = ECONNRESET;
+      error.cause = "a program on that port, or something on the way, dropped the connection";
+      error.next_step = "look at the server's output there, and at proxies and firewalls between";
+    } else if (AnyFailedWith({ECONNREFUSED})) {
       error.errno_value = ECONNREFUSED;
       error.cause = "the host is up, but nothing listens on that port";
       error.next_step = "start `verbscope serve` there, or give its port with --port";

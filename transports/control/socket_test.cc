@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <future>
+#include <optional>
 
 #include "transports/control/test_support.h"
 
@@ -293,6 +294,27 @@ TEST(ConnectTest, TheServerMayStartLater) {
   auto listener = Listener::Open(listen);
   ASSERT_TRUE(listener.has_value());
   EXPECT_TRUE(client.get().has_value());
+}
+
+// Whoever took the connection and threw it away is there: another attempt, which finds the port
+// closed, must not turn that into "nothing listens". Whether the reset is seen while connecting is a
+// race, hence many rounds.
+TEST(ConnectTest, AResetIsNotTriedAgain) {
+  for (int round = 0; round < 200; ++round) {
+    std::optional<Listener> listener = ListenOn("127.0.0.1");
+    const ConnectOptions options = To(*listener);
+    auto client = std::async(std::launch::async, [&options] { return Connect(options); });
+    {
+      const FileDescriptor accepted = AcceptOne(*listener);
+      const linger reset{1, 0};
+      ASSERT_EQ(::setsockopt(accepted.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+    }
+    listener.reset();
+    const auto result = client.get();
+    if (result.has_value()) continue;
+    ASSERT_EQ(result.error().errno_value, ECONNRESET) << result.error().message;
+    EXPECT_TRUE(Contains(result.error().cause, "dropped the connection"));
+  }
 }
 
 TEST(ConnectTest, InterruptEndsTheRetries) {
