@@ -14,6 +14,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -62,6 +63,18 @@ class SoftCore final : public EventSink, public CompletionFilter {
 
   // Lock held. Delivers waiting packets, at most a batch. Returns how many.
   size_t Deliver() { return link_->Poll(packets_->receiver(), kBatch); }
+  // Lock held. The same for a poller, who gets `wanted` completions as soon as they are there: what
+  // came behind them (an ACK, mostly) can wait until the program has nothing better to do.
+  size_t DeliverUntil(const CompletionQueue& cq, uint32_t wanted) {
+    size_t delivered = 0;
+    while (delivered < kBatch && cq.size() < wanted) {
+      const size_t count =
+          link_->Poll(packets_->receiver(), std::min<size_t>(kBatch, wanted - cq.size()));
+      if (count == 0) break;
+      delivered += count;
+    }
+    return delivered;
+  }
   // Lock held. Sends everything that is owed and may be sent, and wakes peers.
   void Service();
   // Lock held. What a post to a QP in ERR may have filled.

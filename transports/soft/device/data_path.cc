@@ -10,8 +10,8 @@
 namespace verbscope::soft {
 namespace {
 
-// Empty polls between two looks at the clock, about a microsecond or two.
-constexpr uint32_t kEmptyPollsPerTick = 256;
+// Empty polls between two looks at the clock, about five microseconds.
+constexpr uint32_t kEmptyPollsPerTick = 1024;
 
 // Lock held.
 int PostLocked(SoftQp& qp, ibv_send_wr* wr, ibv_send_wr** bad) {
@@ -74,7 +74,7 @@ int PollCq(ibv_cq* base, int wanted, ibv_wc* wc) {
   core.lock().Acquire();
   core.CountPoll();
   const bool owed = core.attention();
-  const size_t delivered = core.Deliver();
+  const size_t delivered = core.DeliverUntil(cq.queue, static_cast<uint32_t>(wanted));
   const int taken = cq.queue.Poll(wanted, wc);
   if (taken == 0 || owed) {
     core.Service();
