@@ -29,6 +29,20 @@ VERBSCOPE_DMA void DmaCopy(void* to, const void* from, size_t bytes) {
 #endif
 }
 
+// The same into memory that another core has read and will read next. For whole packets a string
+// move: the processor then takes the lines without fetching what they held (measured: 14.0 against
+// 12.9 GB/s of 1 MiB messages; on the reading side it would cost as much).
+VERBSCOPE_DMA void DmaCopyOut(void* to, const void* from, size_t bytes) {
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  constexpr size_t kString = 1024;
+  if (bytes >= kString) {
+    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+    return;
+  }
+#endif
+  DmaCopy(to, from, bytes);
+}
+
 // Both return what was there before. `word` is aligned. Atomic towards all devices and threads.
 VERBSCOPE_DMA uint64_t DmaFetchAdd(void* word, uint64_t add) {
   return __atomic_fetch_add(static_cast<uint64_t*>(word), add, __ATOMIC_SEQ_CST);

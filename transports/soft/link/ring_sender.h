@@ -107,7 +107,7 @@ class RingSender {
 inline void CopyPieces(PayloadPieces pieces, uint8_t pad, std::byte* to) {
   for (const auto& piece : pieces) {
     if (piece.empty()) continue;  // its pointer may be null
-    DmaCopy(to, piece.data(), piece.size());
+    DmaCopyOut(to, piece.data(), piece.size());
     to += piece.size();
   }
   if (pad != 0) std::memset(to, 0, pad);
