@@ -1,10 +1,10 @@
 #include "cmd/client.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <thread>
 #include <utility>
-
-#include <fmt/core.h>
 
 #include "cmd/signals.h"
 #include "cmd/version.h"
@@ -105,20 +105,19 @@ Status RunRemote(const PeerOptions& peer, const SessionContext& context, Request
   if (!timeout) {
     return Fail(NameOption(std::move(timeout.error()), "--connect-timeout", peer.connect_timeout));
   }
-  Expected<FileDescriptor> socket =
-      Connect({.host = peer.host,
-               .port = static_cast<uint16_t>(peer.port),
-               .bind_address = peer.bind,
-               .deadline = Deadline::Earlier(Deadline::After(nanoseconds(*timeout)),
-                                             requester.deadline),
-               .interrupt_fd = context.interrupt.fd()});
+  Expected<FileDescriptor> socket = Connect(
+      {.host = peer.host,
+       .port = static_cast<uint16_t>(peer.port),
+       .bind_address = peer.bind,
+       .deadline = Deadline::Earlier(Deadline::After(nanoseconds(*timeout)), requester.deadline),
+       .interrupt_fd = context.interrupt.fd()});
   if (!socket) {
     if (requester.deadline.Passed()) socket.error().error_class = ErrorClass::kDeadline;
     return Fail(std::move(socket.error()));
   }
   Connection connection(std::move(*socket));
-  requester.control_path = MakeControlPath(connection.local_address().Host(),
-                                           connection.remote_address().Host());
+  requester.control_path =
+      MakeControlPath(connection.local_address().Host(), connection.remote_address().Host());
   const ControlPath& path = requester.control_path;
   record.loopback = path.local_address == path.remote_address;
   return RunOver(std::move(connection), context, requester, output, record);
@@ -131,7 +130,8 @@ Status RunClient(const ClientOptions& options, const Plan& plan, DeviceProvider&
   const PeerOptions& peer = options.peer;
   if (peer.host.empty() && !peer.loopback) {
     return Fail(UsageError(
-        fmt::format("{} needs a peer: a HOST that runs `verbscope serve`, or --loopback", plan.command),
+        fmt::format("{} needs a peer: a HOST that runs `verbscope serve`, or --loopback",
+                    plan.command),
         fmt::format("verbscope {} HOST, or verbscope {} --loopback", plan.command, plan.command)));
   }
   if (!peer.host.empty() && peer.loopback) {

@@ -1,13 +1,12 @@
-// The commands. Each Add… function declares one subcommand with its options and returns what runs it
-// once the command line is parsed; the returned function yields the exit code of the process.
+// The commands. Each Add… function declares one subcommand with its options and returns what runs
+// it once the command line is parsed; the returned function yields the exit code of the process.
 #ifndef VERBSCOPE_CMD_COMMANDS_H_
 #define VERBSCOPE_CMD_COMMANDS_H_
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "cmd/options.h"
 #include "transports/device.h"

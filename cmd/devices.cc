@@ -12,8 +12,7 @@ Command AddDevices(CLI::App& app, DeviceProvider& provider) {
   CLI::App* command =
       app.add_subcommand("devices", "RDMA devices of this host: ports, GIDs, limits");
   AddOutputOptions(*command, *output_options);
-  return {.app = command,
-          .run = [output_options, &provider](const std::vector<std::string>& argv) {
+  return {.app = command, .run = [output_options, &provider](const std::vector<std::string>& argv) {
             Record record;
             Output output(*output_options, "devices", argv, record);
             Expected<std::vector<DeviceSummary>> devices = provider.List();

@@ -1,15 +1,14 @@
-// verbscope: measures and diagnoses RDMA. This file only finds the command and turns what the option
-// parser says into the exit codes and the document of every other failure.
+// verbscope: measures and diagnoses RDMA. This file only finds the command and turns what the
+// option parser says into the exit codes and the document of every other failure.
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <fmt/core.h>
 
 #include "cmd/commands.h"
 #include "cmd/host_devices.h"
@@ -58,8 +57,8 @@ int UnknownCommand(const std::vector<Command>& commands, const std::vector<std::
   return output.Fail(std::move(error));
 }
 
-// A closed standard stream would be given to the next socket or file, and what is printed would go to
-// a stranger.
+// A closed standard stream would be given to the next socket or file, and what is printed would go
+// to a stranger.
 void OpenStandardStreams() {
   for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR)) {
     if (fd <= STDERR_FILENO) continue;

@@ -1,10 +1,10 @@
 #include "cmd/options.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <utility>
-
-#include <fmt/core.h>
 
 namespace verbscope {
 namespace {
@@ -208,7 +208,8 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   app.add_option("--interval", o.interval, "length of a row of the time series")
       ->type_name("TIME")
       ->capture_default_str();
-  app.add_option("--deadline", o.deadline, "limit of the whole command (default: planned time + 30s)")
+  app.add_option("--deadline", o.deadline,
+                 "limit of the whole command (default: planned time + 30s)")
       ->type_name("TIME");
   app.add_flag("--quick", o.quick, "200 ms measured, 50 ms warm-up: a check that all works");
 }

@@ -5,12 +5,11 @@
 #ifndef VERBSCOPE_CMD_OPTIONS_H_
 #define VERBSCOPE_CMD_OPTIONS_H_
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "core/base/error.h"
 #include "core/plan/plan.h"

@@ -1,6 +1,7 @@
 #include "cmd/output.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,8 +11,6 @@
 #include <cstdlib>
 #include <string_view>
 #include <utility>
-
-#include <fmt/core.h>
 
 #include "cmd/version.h"
 #include "core/base/file_descriptor.h"
@@ -58,11 +57,11 @@ void WriteStandardError(const std::string& line) {
 
 std::string TextReport(const Record& record, const OutputOptions& options) {
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
-  const TextOptions text{.unicode = Utf8Locale(),
-                         .color = terminal && !options.no_color &&
-                                  std::getenv("NO_COLOR") == nullptr,
-                         .width = terminal ? TerminalWidth() : 80,
-                         .verbose = options.verbose};
+  const TextOptions text{
+      .unicode = Utf8Locale(),
+      .color = terminal && !options.no_color && std::getenv("NO_COLOR") == nullptr,
+      .width = terminal ? TerminalWidth() : 80,
+      .verbose = options.verbose};
   return record.command == "devices" ? RenderDevices(record, text) : RenderText(record, text);
 }
 
@@ -97,8 +96,7 @@ int Output::Fail(Error error, bool text) {
 }
 
 int Output::Finish(bool text) {
-  record_.wall_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  record_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   std::string document;
   if (!options_.json_file.empty()) {
     document = RenderJson(record_);
@@ -122,7 +120,8 @@ int Output::Finish(bool text) {
   std::string out;
   if (options_.json) {
     out = RenderJson(record_);
-  } else if (text && (!record_.results.empty() || (record_.command == "devices" && !record_.error))) {
+  } else if (text &&
+             (!record_.results.empty() || (record_.command == "devices" && !record_.error))) {
     out = TextReport(record_, options_);
   }
   if (const int error = WriteAll(STDOUT_FILENO, out); error != 0) {

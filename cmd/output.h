@@ -44,8 +44,8 @@ class Output {
   std::chrono::steady_clock::time_point start_;
 };
 
-// One line on standard error, and whether it could be written does not matter: a full disk or a closed
-// pipe behind standard error is no reason to lose a result.
+// One line on standard error, and whether it could be written does not matter: a full disk or a
+// closed pipe behind standard error is no reason to lose a result.
 void WriteStandardError(const std::string& line);
 
 // The text report of a finished record, as this terminal can show it.

@@ -1,13 +1,12 @@
 // `serve`: answers clients of any command, one at a time; the others wait in a queue and are told
 // their place. Survives every client failure.
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
-
-#include <fmt/core.h>
 
 #include "cmd/commands.h"
 #include "cmd/output.h"
@@ -98,8 +97,8 @@ class Server {
 
   // Serves until interrupted, or one client. `record` is that of the last client.
   Status Serve(const ServeOptions& options, Record& record) {
-    Expected<Listener> listener = Listener::Open(
-        {.bind_address = options.bind, .port = static_cast<uint16_t>(options.port)});
+    Expected<Listener> listener =
+        Listener::Open({.bind_address = options.bind, .port = static_cast<uint16_t>(options.port)});
     if (!listener) return Fail(std::move(listener.error()));
     serving_.queue.on_rejected = [this](const std::string& peer, const Error& error) {
       output_.Say(fmt::format("{}: {}", peer, error.ToText()));

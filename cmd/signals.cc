@@ -1,7 +1,8 @@
 #include "cmd/signals.h"
 
-#include <csignal>
 #include <unistd.h>
+
+#include <csignal>
 
 namespace verbscope {
 namespace {

@@ -1,18 +1,19 @@
 // The control interface of an RDMA device: the only place where verbs objects are made, changed or
 // destroyed.
 //
-// Why it exists. Posting, polling and arming are inline functions of <infiniband/verbs.h> which call
-// through pointers in public structs, so measuring loops use them directly and run the same machine
-// code on every device. The control verbs are exported functions that only work on libibverbs' own
-// contexts. They go through this interface, and only transports/ibverbs may call them.
+// Why it exists. Posting, polling and arming are inline functions of <infiniband/verbs.h> which
+// call through pointers in public structs, so measuring loops use them directly and run the same
+// machine code on every device. The control verbs are exported functions that only work on
+// libibverbs' own contexts. They go through this interface, and only transports/ibverbs may call
+// them.
 //
 // Ownership. Every object is an Owned<T>: it destroys itself through its Device, which must outlive
 // it. Destroy in reverse order of creation; declare members in order of creation and C++ does it.
 // Close() destroys early and reports; the destructor reports failures to the Device's
 // TeardownReport instead, because nobody is left to receive an Expected.
 //
-// Threads. A Device may be used from several threads for different objects. One object is changed by
-// one thread at a time. GetCqEvent blocks the calling thread only.
+// Threads. A Device may be used from several threads for different objects. One object is changed
+// by one thread at a time. GetCqEvent blocks the calling thread only.
 #ifndef VERBSCOPE_TRANSPORTS_DEVICE_H_
 #define VERBSCOPE_TRANSPORTS_DEVICE_H_
 
@@ -66,13 +67,13 @@ std::string_view Name(LinkLayer layer);  // "InfiniBand", "Ethernet", "unspecifi
 
 struct PortInfo {
   int number = 1;
-  std::string state;           // "ACTIVE", "DOWN", "INIT", "ARMED"
-  bool active = false;         // state == ACTIVE
+  std::string state;    // "ACTIVE", "DOWN", "INIT", "ARMED"
+  bool active = false;  // state == ACTIVE
   LinkLayer link_layer = LinkLayer::kUnspecified;
   uint32_t active_mtu_bytes = 0;
   uint32_t max_mtu_bytes = 0;
   uint64_t max_message_bytes = 0;
-  double gbit_per_s = 0;       // signalling rate of the active width and speed; 0 unknown
+  double gbit_per_s = 0;  // signalling rate of the active width and speed; 0 unknown
   uint32_t lid = 0;
   uint32_t sm_lid = 0;
   std::vector<GidEntry> gids;  // non-zero entries only
@@ -81,9 +82,9 @@ struct PortInfo {
 struct DeviceInfo {
   std::string name;  // "mlx5_0", "rxe0"
   DeviceKind kind = DeviceKind::kHardware;
-  std::string provider;      // "mlx5", "rxe", …; empty when not known
+  std::string provider;  // "mlx5", "rxe", …; empty when not known
   std::string firmware;
-  int numa_node = -1;        // -1 none or not known
+  int numa_node = -1;  // -1 none or not known
   uint32_t vendor_id = 0;
   uint32_t vendor_part_id = 0;
   std::string link;  // how packets travel, for a software device ("memory"); empty for hardware
@@ -143,8 +144,8 @@ using Qp = Owned<ibv_qp>;
 using Srq = Owned<ibv_srq>;
 
 struct BufferOptions {
-  size_t bytes = 0;        // 0 is allowed: an empty buffer that needs no registration
-  int numa_node = -1;      // -1: wherever the allocating thread runs
+  size_t bytes = 0;    // 0 is allowed: an empty buffer that needs no registration
+  int numa_node = -1;  // -1: wherever the allocating thread runs
   bool huge_pages = false;
 };
 
@@ -176,7 +177,7 @@ struct QpOptions {
   ibv_pd* pd = nullptr;
   ibv_cq* send_cq = nullptr;
   ibv_cq* recv_cq = nullptr;
-  ibv_srq* srq = nullptr;  // null: a receive queue of its own
+  ibv_srq* srq = nullptr;   // null: a receive queue of its own
   bool signal_all = false;  // every send completes, whatever its flags
   uint32_t max_send_wr = 1;
   uint32_t max_recv_wr = 1;
@@ -231,13 +232,15 @@ class Device {
   virtual Expected<Srq> CreateSrq(const SrqOptions& options);
   // One SRQ_LIMIT_REACHED event when fewer than `limit` receives are left (ibv_modify_srq(3)).
   virtual Status SetSrqLimit(ibv_srq* srq, uint32_t limit);
-  // Events of an armed CQ are held back until `count` completions or `period_us` (ibv_modify_cq(3)).
+  // Events of an armed CQ are held back until `count` completions or `period_us`
+  // (ibv_modify_cq(3)).
   virtual Status ModerateCq(ibv_cq* cq, uint16_t count, uint16_t period_us);
   virtual Status ResizeCq(ibv_cq* cq, uint32_t cqe);
   // The same object with ibv_wr_* and ibv_start_poll, or null.
   virtual ibv_qp_ex* Extended(ibv_qp* qp);
   virtual ibv_cq_ex* Extended(ibv_cq* cq);
-  // What the device has counted since it was opened, in a fixed order; empty when it counts nothing.
+  // What the device has counted since it was opened, in a fixed order; empty when it counts
+  // nothing.
   virtual std::vector<std::pair<std::string, uint64_t>> ReadCounters() { return {}; }
 
   // Largest payload that ibv_post_send takes inline on an RC QP with one SGE, in bytes. Found by
@@ -253,8 +256,8 @@ class Device {
   // with poll(2).
   virtual Expected<std::optional<AsyncEvent>> NextAsyncEvent(Deadline deadline) = 0;
 
-  // What the peer's device of the same kind needs beside QPN, PSN, LID, GID and MTU. Opaque, at most
-  // kMaxBlobBytes; empty for real devices.
+  // What the peer's device of the same kind needs beside QPN, PSN, LID, GID and MTU. Opaque, at
+  // most kMaxBlobBytes; empty for real devices.
   virtual std::vector<std::byte> PeerBlob(ibv_qp* qp) = 0;
   virtual Status AcceptPeerBlob(ibv_qp* qp, std::span<const std::byte> blob) = 0;
   static constexpr size_t kMaxBlobBytes = 4096;

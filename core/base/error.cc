@@ -1,10 +1,10 @@
 #include "core/base/error.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <system_error>
 #include <utility>
-
-#include <fmt/core.h>
 
 namespace verbscope {
 namespace {

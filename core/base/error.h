@@ -9,16 +9,15 @@
 
 #include <string>
 #include <string_view>
-
 #include <tl/expected.hpp>
 
 namespace verbscope {
 
 // The class decides the exit code, and nothing else does.
 enum class ErrorClass {
-  kUsage,         // 1: the command line or an input file is wrong
-  kInternal,      // 1: a bug of ours
-  kSetup,         // 2: cannot start: no device, port down, limit, unreachable, refused, foreign peer
+  kUsage,     // 1: the command line or an input file is wrong
+  kInternal,  // 1: a bug of ours
+  kSetup,     // 2: cannot start: no device, port down, limit, unreachable, refused, foreign peer
   kVerification,  // 3: a gate, check or verification failed
   kInconclusive,  // 4: too little data for a verdict
   kRun,           // 5: the run broke: RDMA error, peer died or was interrupted
@@ -39,8 +38,8 @@ ErrorClass ErrorClassFromName(std::string_view name);
 struct Error {
   ErrorClass error_class = ErrorClass::kInternal;
   Side side = Side::kLocal;
-  std::string message;    // one sentence: what failed, with the call and the parameter that mattered
-  std::string cause;      // the likely cause; empty when unknown
+  std::string message;  // one sentence: what failed, with the call and the parameter that mattered
+  std::string cause;    // the likely cause; empty when unknown
   std::string next_step;  // what to try; empty when there is nothing to try
   std::string status;     // symbolic completion status such as "RETRY_EXC_ERR"; empty if none
   int errno_value = 0;    // 0 if no call failed with errno

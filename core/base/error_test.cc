@@ -1,9 +1,9 @@
 #include "core/base/error.h"
 
+#include <gtest/gtest.h>
+
 #include <cerrno>
 #include <set>
-
-#include <gtest/gtest.h>
 
 namespace verbscope {
 namespace {

@@ -1,12 +1,11 @@
 #include "core/endpoint/endpoint.h"
 
+#include <fmt/core.h>
 #include <sys/random.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
-
-#include <fmt/core.h>
 
 namespace verbscope {
 namespace {
@@ -47,10 +46,10 @@ Expected<std::unique_ptr<Endpoint>> Endpoint::Create(Device& device, const Plan&
 // depth one all receives may share one part: a message is read before the next one can arrive.
 Status Endpoint::CreateMemory() {
   if (options_.size_bytes > options_.port.max_message_bytes) {
-    return Fail(LimitError(fmt::format("a message of {} bytes is above the limit of port {}, {} bytes",
-                                       options_.size_bytes, options_.port.number,
-                                       options_.port.max_message_bytes),
-                           "choose a smaller --size"));
+    return Fail(LimitError(
+        fmt::format("a message of {} bytes is above the limit of port {}, {} bytes",
+                    options_.size_bytes, options_.port.number, options_.port.max_message_bytes),
+        "choose a smaller --size"));
   }
   Expected<Pd> pd = device_.AllocatePd();
   if (!pd) return Fail(std::move(pd.error()));
@@ -58,10 +57,8 @@ Status Endpoint::CreateMemory() {
   if (options_.size_bytes == 0) return {};
 
   const uint64_t part = RoundUp(options_.size_bytes, kCacheLine);
-  Expected<std::unique_ptr<Buffer>> buffer =
-      device_.AllocateBuffer({.bytes = part * 2,
-                              .numa_node = options_.numa_node,
-                              .huge_pages = options_.huge_pages});
+  Expected<std::unique_ptr<Buffer>> buffer = device_.AllocateBuffer(
+      {.bytes = part * 2, .numa_node = options_.numa_node, .huge_pages = options_.huge_pages});
   if (!buffer) return Fail(std::move(buffer.error()));
   buffer_ = std::move(*buffer);
   Expected<Mr> mr = device_.RegisterMemory(pd_.get(), buffer_->bytes(), IBV_ACCESS_LOCAL_WRITE);
@@ -69,9 +66,8 @@ Status Endpoint::CreateMemory() {
   mr_ = std::move(*mr);
 
   const auto address = reinterpret_cast<uintptr_t>(buffer_->bytes().data());
-  send_sge_ = {.addr = address,
-               .length = static_cast<uint32_t>(options_.size_bytes),
-               .lkey = mr_->lkey};
+  send_sge_ = {
+      .addr = address, .length = static_cast<uint32_t>(options_.size_bytes), .lkey = mr_->lkey};
   recv_sge_ = send_sge_;
   recv_sge_.addr = address + part;
   return {};
@@ -92,10 +88,10 @@ Status Endpoint::CreateQueues() {
                                        plan_.inline_mode.bytes, device_.info().name, *inline_limit),
                            fmt::format("use --inline {} or --inline auto", *inline_limit)));
   }
-  const uint32_t inline_up_to =
-      plan_.inline_mode.kind == InlineKind::kAuto    ? *inline_limit
-      : plan_.inline_mode.kind == InlineKind::kBytes ? plan_.inline_mode.bytes
-                                                     : 0;
+  const uint32_t inline_up_to = plan_.inline_mode.kind == InlineKind::kAuto ? *inline_limit
+                                : plan_.inline_mode.kind == InlineKind::kBytes
+                                    ? plan_.inline_mode.bytes
+                                    : 0;
   send_inline_ = options_.size_bytes > 0 && options_.size_bytes <= inline_up_to;
 
   if (options_.wait.uses_events()) {
@@ -106,9 +102,8 @@ Status Endpoint::CreateQueues() {
   Expected<Cq> send_cq = device_.CreateCq({.cqe = signal_every_ * 2});
   if (!send_cq) return Fail(std::move(send_cq.error()));
   send_cq_ = std::move(*send_cq);
-  Expected<Cq> recv_cq = device_.CreateCq({.cqe = receives_,
-                                           .channel = channel_.get(),
-                                           .comp_vector = options_.comp_vector});
+  Expected<Cq> recv_cq = device_.CreateCq(
+      {.cqe = receives_, .channel = channel_.get(), .comp_vector = options_.comp_vector});
   if (!recv_cq) return Fail(std::move(recv_cq.error()));
   recv_cq_ = std::move(*recv_cq);
 
@@ -182,18 +177,29 @@ Status Endpoint::Connect(const EndpointInfo& remote) {
 // The attributes a reliable connection needs for RTR and RTS: ibv_modify_qp(3).
 Status Endpoint::ToReadyToReceive(const EndpointInfo& remote) {
   if (options_.gid.index > UINT8_MAX) {
-    return Fail(LimitError(fmt::format("GID index {} is above 255, which the verbs interface cannot name",
-                                       options_.gid.index),
-                           "choose a lower --gid-index"));
+    return Fail(
+        LimitError(fmt::format("GID index {} is above 255, which the verbs interface cannot name",
+                               options_.gid.index),
+                   "choose a lower --gid-index"));
   }
   ibv_qp_attr attributes = {};
   attributes.qp_state = IBV_QPS_RTR;
   switch (options_.path_mtu_bytes) {
-    case 256: attributes.path_mtu = IBV_MTU_256; break;
-    case 512: attributes.path_mtu = IBV_MTU_512; break;
-    case 1024: attributes.path_mtu = IBV_MTU_1024; break;
-    case 2048: attributes.path_mtu = IBV_MTU_2048; break;
-    default: attributes.path_mtu = IBV_MTU_4096; break;
+    case 256:
+      attributes.path_mtu = IBV_MTU_256;
+      break;
+    case 512:
+      attributes.path_mtu = IBV_MTU_512;
+      break;
+    case 1024:
+      attributes.path_mtu = IBV_MTU_1024;
+      break;
+    case 2048:
+      attributes.path_mtu = IBV_MTU_2048;
+      break;
+    default:
+      attributes.path_mtu = IBV_MTU_4096;
+      break;
   }
   attributes.dest_qp_num = remote.qpn;
   attributes.rq_psn = remote.psn;

@@ -29,8 +29,8 @@ struct EndpointInfo {
   uint32_t psn = 0;  // 24 bits: first packet sequence number this side sends
   uint32_t lid = 0;
   GidEntry gid;
-  uint32_t mtu_bytes = 0;        // path MTU this side uses
-  uint32_t rkey = 0;             // 0 without memory
+  uint32_t mtu_bytes = 0;  // path MTU this side uses
+  uint32_t rkey = 0;       // 0 without memory
   uint64_t address = 0;
   uint64_t buffer_bytes = 0;
   uint32_t rd_atomic = 0;        // READs and Atomics this side serves at once
@@ -45,8 +45,8 @@ struct EndpointOptions {
   int numa_node = -1;
   bool huge_pages = false;
   PortInfo port;
-  GidEntry gid;               // index is the source GID index
-  bool global_route = true;   // RoCE always; InfiniBand between subnets
+  GidEntry gid;              // index is the source GID index
+  bool global_route = true;  // RoCE always; InfiniBand between subnets
   uint32_t path_mtu_bytes = 0;
 };
 
@@ -60,7 +60,8 @@ class Endpoint {
   ~Endpoint() = default;
 
   EndpointInfo Info() const;
-  // Fills the receive queue. Before the peer is told "ready", so that it never meets an empty queue.
+  // Fills the receive queue. Before the peer is told "ready", so that it never meets an empty
+  // queue.
   Status PostReceives();
   // INIT -> RTR -> RTS with the remote's values.
   Status Connect(const EndpointInfo& remote);
@@ -114,8 +115,9 @@ class Endpoint {
   PingPongState state_;
 };
 
-// Send completions are signalled once in this many messages unless the plan says otherwise; the send
-// queue holds twice as many, so the queue can never fill up before the signalled one was reaped.
+// Send completions are signalled once in this many messages unless the plan says otherwise; the
+// send queue holds twice as many, so the queue can never fill up before the signalled one was
+// reaped.
 inline constexpr uint32_t kDefaultSignalEvery = 32;
 // Receives are given back in lists of up to this many.
 inline constexpr uint32_t kMaxRecvBatch = 16;

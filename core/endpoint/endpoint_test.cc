@@ -1,9 +1,9 @@
 #include "core/endpoint/endpoint.h"
 
+#include <gtest/gtest.h>
+
 #include <cerrno>
 #include <string>
-
-#include <gtest/gtest.h>
 
 #include "core/endpoint/endpoint_test_util.h"
 
@@ -57,7 +57,7 @@ TEST(EndpointTest, SizeZeroNeedsNoMemory) {
 }
 
 TEST(EndpointTest, InlineWhenItFitsUnlessTurnedOff) {
-  EXPECT_TRUE(EndpointPair({}, 236).a->sends_inline());   // the fake's limit
+  EXPECT_TRUE(EndpointPair({}, 236).a->sends_inline());  // the fake's limit
   EXPECT_FALSE(EndpointPair({}, 237).a->sends_inline());
   Plan off;
   off.inline_mode.kind = InlineKind::kOff;
@@ -102,9 +102,7 @@ TEST_F(EndpointLimitTest, MessageAboveThePortsLimitIsRefused) {
 TEST_F(EndpointLimitTest, EveryFailingControlCallLeavesNothingBehind) {
   Plan plan;
   const int before = device_.control_calls();
-  {
-    ASSERT_TRUE(Create(plan));
-  }
+  { ASSERT_TRUE(Create(plan)); }
   const int calls = device_.control_calls() - before;
   ASSERT_GE(calls, 7);
   for (int nth = 1; nth <= calls; ++nth) {

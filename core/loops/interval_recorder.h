@@ -1,10 +1,10 @@
 // Where a measuring loop puts its samples: a histogram of the whole phase and a row per interval,
 // without the loop ever merging, allocating or formatting.
 //
-// Two histograms take turns. The measuring thread records into one; at an interval's end it hands it
-// over with one atomic store and goes on in the other. The control thread folds the full one into
-// the total, makes the row, clears it and gives it back. If it has not come round to that yet, the
-// running interval is simply longer: rows carry their own start and end.
+// Two histograms take turns. The measuring thread records into one; at an interval's end it hands
+// it over with one atomic store and goes on in the other. The control thread folds the full one
+// into the total, makes the row, clears it and gives it back. If it has not come round to that yet,
+// the running interval is simply longer: rows carry their own start and end.
 //
 // Threads: Start and Record by the measuring thread; Fold by the control thread; Finish and what
 // follows by one thread after the loop has returned and no Fold can run any more.

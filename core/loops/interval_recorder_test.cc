@@ -1,14 +1,13 @@
 #include "core/loops/interval_recorder.h"
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <thread>
 #include <vector>
 
-#include <gtest/gtest.h>
-
 namespace verbscope {
 namespace {
-
 
 TEST(IntervalRecorderTest, TotalHoldsEverySampleScaled) {
   IntervalRecorder recorder(TickScale(1e9, 0.5), TickScale(), 1000);

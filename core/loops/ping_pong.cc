@@ -31,12 +31,12 @@ PingPongOutcome ChooseWaiter(const PingPongSetup& setup, PingPongLength length, 
     case WaitKind::kEvent:
     case WaitKind::kSolicited:
       return RunWith<kRole, TickClock>(
-          setup, length,
-          EventWait(*setup.device, cq, wait.kind == WaitKind::kSolicited, stop));
+          setup, length, EventWait(*setup.device, cq, wait.kind == WaitKind::kSolicited, stop));
     case WaitKind::kHybrid:
       return RunWith<kRole, TickClock>(
           setup, length,
-          HybridWait<TickClock>(*setup.device, cq, clock.scale().Ticks(static_cast<uint64_t>(wait.spin_ns)), stop));
+          HybridWait<TickClock>(*setup.device, cq,
+                                clock.scale().Ticks(static_cast<uint64_t>(wait.spin_ns)), stop));
   }
   return {};
 }
@@ -53,9 +53,8 @@ PingPongOutcome ChooseRole(PingPongRole role, const PingPongSetup& setup, PingPo
 
 PingPongOutcome RunPingPong(PingPongRole role, const PingPongSetup& setup, PingPongLength length,
                             WaitMode wait, const Clock& clock) {
-  return clock.uses_cpu_counter()
-             ? ChooseRole<CpuCounter>(role, setup, length, wait, clock)
-             : ChooseRole<PosixClock>(role, setup, length, wait, clock);
+  return clock.uses_cpu_counter() ? ChooseRole<CpuCounter>(role, setup, length, wait, clock)
+                                  : ChooseRole<PosixClock>(role, setup, length, wait, clock);
 }
 
 }  // namespace verbscope

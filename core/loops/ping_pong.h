@@ -1,21 +1,23 @@
-// SEND ping-pong: the fast path of send-lat. One message in flight; each side answers what it hears.
+// SEND ping-pong: the fast path of send-lat. One message in flight; each side answers what it
+// hears.
 //
-// What a sample is. Both sides read the clock once per message, when the receive completion is seen.
-// A sample is the time between two such readings: one full round trip, so the recorded value is half
-// of it. Both sides run the same code and take the same number of samples: the first round trip of a
-// phase starts both clocks and is no sample.
+// What a sample is. Both sides read the clock once per message, when the receive completion is
+// seen. A sample is the time between two such readings: one full round trip, so the recorded value
+// is half of it. Both sides run the same code and take the same number of samples: the first round
+// trip of a phase starts both clocks and is no sample.
 //
 // What is inside a sample. Receive completion -> post of the answer -> wire -> the peer's same two
-// steps -> wire -> receive completion. Everything else (recording, re-posting receives, reaping send
-// completions) is done while the answer is on its way. Send completions are signalled once in
+// steps -> wire -> receive completion. Everything else (recording, re-posting receives, reaping
+// send completions) is done while the answer is on its way. Send completions are signalled once in
 // `signal_every` messages, on a CQ of their own without a channel: no wait ever includes one, and
 // event mode has exactly one wake-up per message (unlike tools that also sleep for the send).
 //
-// The loop allocates, formats and logs nothing and looks at no option. It is instantiated per way of
-// waiting (core/wait) and per clock (core/clock) in ping_pong.cc; PingPongLoop below is the body.
+// The loop allocates, formats and logs nothing and looks at no option. It is instantiated per way
+// of waiting (core/wait) and per clock (core/clock) in ping_pong.cc; PingPongLoop below is the
+// body.
 //
-// Threads: the calling thread owns QP and CQs until the loop returns. The control thread talks to it
-// through the StopSignal and drains the IntervalRecorder.
+// Threads: the calling thread owns QP and CQs until the loop returns. The control thread talks to
+// it through the StopSignal and drains the IntervalRecorder.
 #ifndef VERBSCOPE_CORE_LOOPS_PING_PONG_H_
 #define VERBSCOPE_CORE_LOOPS_PING_PONG_H_
 
@@ -48,18 +50,18 @@ struct PingPongSetup {
   ibv_qp* qp = nullptr;
   ibv_cq* send_cq = nullptr;
   ibv_cq* recv_cq = nullptr;
-  ibv_send_wr* send = nullptr;           // unsignalled
+  ibv_send_wr* send = nullptr;  // unsignalled
   ibv_send_wr* signalled_send = nullptr;
-  std::span<ibv_recv_wr> recv_batch;     // linked; posted as one list each recv_batch.size() messages
-  bool shares_cpu = false;               // busy pollers yield: too few CPUs for both sides
-  uint32_t signal_every = 1;             // 1 … send queue depth / 2
+  std::span<ibv_recv_wr> recv_batch;  // linked; posted as one list each recv_batch.size() messages
+  bool shares_cpu = false;            // busy pollers yield: too few CPUs for both sides
+  uint32_t signal_every = 1;          // 1 … send queue depth / 2
   PingPongState* state = nullptr;
   StopSignal* stop = nullptr;
   IntervalRecorder* recorder = nullptr;
 };
 
-// When the requester is done: at `messages` samples or `ticks` after the first reading, whichever is
-// first. The side that answers passes kForever and is stopped.
+// When the requester is done: at `messages` samples or `ticks` after the first reading, whichever
+// is first. The side that answers passes kForever and is stopped.
 struct PingPongLength {
   uint64_t messages = UINT64_MAX;
   uint64_t ticks = UINT64_MAX;
@@ -77,12 +79,12 @@ enum class LoopEnd : uint8_t {
 // Plain counters of the loop itself: nothing in it owns memory.
 struct LoopCounts {
   LoopEnd end = LoopEnd::kComplete;
-  uint64_t samples = 0;         // round trips measured
-  uint64_t received = 0;        // receive completions seen in this phase
-  uint64_t first_ticks = 0;     // clock at the first reading
-  uint64_t last_ticks = 0;      // clock at the last sample
-  uint64_t sent = 0;            // sends posted in this phase
-  ibv_wc failure = {};          // valid for kSendFailed, kRecvFailed
+  uint64_t samples = 0;      // round trips measured
+  uint64_t received = 0;     // receive completions seen in this phase
+  uint64_t first_ticks = 0;  // clock at the first reading
+  uint64_t last_ticks = 0;   // clock at the last sample
+  uint64_t sent = 0;         // sends posted in this phase
+  ibv_wc failure = {};       // valid for kSendFailed, kRecvFailed
   int post_errno = 0;
 };
 
@@ -139,8 +141,7 @@ class PingPongLoop {
   bool Post() {
     const bool signal = ++state_.unsignalled >= setup_.signal_every;
     ibv_send_wr* bad = nullptr;
-    const int result =
-        ibv_post_send(setup_.qp, signal ? setup_.signalled_send : setup_.send, &bad);
+    const int result = ibv_post_send(setup_.qp, signal ? setup_.signalled_send : setup_.send, &bad);
     if (result != 0) [[unlikely]] {
       outcome_.end = LoopEnd::kPostFailed;
       outcome_.post_errno = result;
@@ -170,8 +171,8 @@ class PingPongLoop {
     return true;
   }
 
-  // Work that may wait until a message is on its way: give back consumed receives a batch at a time,
-  // and reap the one signalled send before the next may be posted.
+  // Work that may wait until a message is on its way: give back consumed receives a batch at a
+  // time, and reap the one signalled send before the next may be posted.
   bool Refill() {
     if (++state_.consumed >= setup_.recv_batch.size()) {
       state_.consumed = 0;

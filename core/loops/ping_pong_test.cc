@@ -1,11 +1,11 @@
 // The loop against the fake device: counts agree, queues never run full, every failure is latched.
 #include "core/loops/ping_pong.h"
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <string>
 #include <thread>
-
-#include <gtest/gtest.h>
 
 #include "core/endpoint/endpoint_test_util.h"
 
@@ -31,8 +31,8 @@ class PingPongTest : public testing::Test {
     Exchanged run;
     std::atomic<bool> over = false;
     std::thread responder([&] {
-      run.responder = RunPingPong(PingPongRole::kResponder, pair.b->PingPong(stop_b, recorder_b), {},
-                                  wait, clock_);
+      run.responder = RunPingPong(PingPongRole::kResponder, pair.b->PingPong(stop_b, recorder_b),
+                                  {}, wait, clock_);
       over = true;
     });
     std::atomic<bool> requester_over = false;
@@ -142,8 +142,8 @@ TEST_F(PingPongTest, StopEndsARequesterWhosePeerIsSilent) {
   IntervalRecorder recorder(clock_.scale(0.5), clock_.scale(), 1'000'000);
   StopSignal stop;
   stop.Stop(StopReason::kPeerLost);
-  const PingPongOutcome outcome = RunPingPong(PingPongRole::kRequester,
-                                              pair.a->PingPong(stop, recorder), {}, {}, clock_);
+  const PingPongOutcome outcome =
+      RunPingPong(PingPongRole::kRequester, pair.a->PingPong(stop, recorder), {}, {}, clock_);
   EXPECT_EQ(outcome.end, LoopEnd::kStopped);
   EXPECT_EQ(outcome.samples, 0u);
 }
@@ -155,8 +155,8 @@ TEST_F(PingPongTest, PostingOnABrokenQueuePairIsAFailureAndNoHang) {
   Must(pair.device_a->ModifyQp(pair.a->qp(), attributes, IBV_QP_STATE, "RTS to RESET"));
   IntervalRecorder recorder(clock_.scale(0.5), clock_.scale(), 1'000'000);
   StopSignal stop;
-  const PingPongOutcome outcome = RunPingPong(PingPongRole::kRequester,
-                                              pair.a->PingPong(stop, recorder), {}, {}, clock_);
+  const PingPongOutcome outcome =
+      RunPingPong(PingPongRole::kRequester, pair.a->PingPong(stop, recorder), {}, {}, clock_);
   EXPECT_EQ(outcome.end, LoopEnd::kPostFailed);
   EXPECT_NE(outcome.post_errno, 0);
 }

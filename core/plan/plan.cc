@@ -160,9 +160,11 @@ Status CheckLimits(const Plan& plan, const ServerLimits& limits) {
   if (plan.command == "send-lat" &&
       (plan.qps != 1 || plan.tx_depth != 1 || plan.post_list != 1 || plan.rx_depth < 2)) {
     return Refused("send-lat has one message in flight on one queue pair and two receives or more",
-                   "the plan asks for something else", "use the same version of verbscope on both sides");
+                   "the plan asks for something else",
+                   "use the same version of verbscope on both sides");
   }
-  if (const uint64_t results = uint64_t{plan.repeat} * plan.sizes_bytes.size(); results > kMaxResults) {
+  if (const uint64_t results = uint64_t{plan.repeat} * plan.sizes_bytes.size();
+      results > kMaxResults) {
     return Refused(fmt::format("{} results (sizes times repeats)", results),
                    fmt::format("one run gives at most {}", kMaxResults), "lower --repeat");
   }

@@ -74,10 +74,10 @@ struct Plan {
   std::optional<uint64_t> warmup_iterations;
   int64_t warmup_ns = 200'000'000;
 
-  uint32_t qps = 1;           // 1 … kMaxQps
-  uint32_t tx_depth = 1;      // messages in flight per QP, 1 … kMaxDepth
-  uint32_t rx_depth = 512;    // receives posted ahead per QP, 1 … kMaxDepth
-  uint32_t post_list = 1;     // requests per call of post, 1 … tx_depth
+  uint32_t qps = 1;         // 1 … kMaxQps
+  uint32_t tx_depth = 1;    // messages in flight per QP, 1 … kMaxDepth
+  uint32_t rx_depth = 512;  // receives posted ahead per QP, 1 … kMaxDepth
+  uint32_t post_list = 1;   // requests per call of post, 1 … tx_depth
   // One signalled send in so many, 1 … kMaxSignalEvery; 0: chosen by the loop. The send queue is
   // made large enough for two periods.
   uint32_t signal_every = 0;

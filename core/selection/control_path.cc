@@ -1,7 +1,5 @@
 #include "core/selection/control_path.h"
 
-#include <utility>
-
 #include <fmt/core.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -14,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "core/selection/address.h"
 

@@ -265,15 +265,16 @@ std::string DescribeChoices(const std::vector<DeviceSummary>& devices) {
 }
 
 Error NoDeviceError() {
-  return SetupError("no RDMA device on this host",
-                    "no driver has registered one, or it is in another network namespace",
-                    "use the built-in software device with --device soft (on both sides), load the "
-                    "driver of the adapter, or make a kernel software device: "
-                    "rdma link add rxe0 type rxe netdev NETDEV; verbscope devices lists what there is");
+  return SetupError(
+      "no RDMA device on this host",
+      "no driver has registered one, or it is in another network namespace",
+      "use the built-in software device with --device soft (on both sides), load the "
+      "driver of the adapter, or make a kernel software device: "
+      "rdma link add rxe0 type rxe netdev NETDEV; verbscope devices lists what there is");
 }
 
-Status RequireUsableDevice(const std::vector<DeviceSummary>& devices,
-                           const LocalSettings& settings, bool loopback) {
+Status RequireUsableDevice(const std::vector<DeviceSummary>& devices, const LocalSettings& settings,
+                           bool loopback) {
   if (!settings.device.empty()) {
     Expected<Choice> choice = ChooseDevice(devices, settings, {});
     return choice ? Status() : Fail(std::move(choice.error()));

@@ -42,8 +42,8 @@ Error NoDeviceError();
 // Whether this side could run anything with these settings, as far as is known before there is a
 // peer: a named device exists and can be used; without a name, some real device can, or with
 // `loopback` the soft one.
-Status RequireUsableDevice(const std::vector<DeviceSummary>& devices,
-                           const LocalSettings& settings, bool loopback);
+Status RequireUsableDevice(const std::vector<DeviceSummary>& devices, const LocalSettings& settings,
+                           bool loopback);
 
 // One line with every port of every device: "rxe0 port 1 ACTIVE Ethernet MTU 1024 netdev v0; …".
 // A device that cannot be used says why. "none" for an empty list.

@@ -200,8 +200,7 @@ TEST(ChooseDeviceTest, LoopbackWithoutDevicesTakesTheSoftOneAndSaysSo) {
 }
 
 TEST(ChooseDeviceTest, LoopbackPrefersARealDeviceWithAnActivePort) {
-  const auto choice =
-      ChooseDevice(With(FiveDevices(), Soft()), {}, ControlPath{.loopback = true});
+  const auto choice = ChooseDevice(With(FiveDevices(), Soft()), {}, ControlPath{.loopback = true});
   ASSERT_TRUE(choice);
   EXPECT_NE(choice->device, "soft");
 }

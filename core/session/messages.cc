@@ -1,10 +1,10 @@
 #include "core/session/messages.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <charconv>
 #include <utility>
-
-#include <fmt/core.h>
 
 #include "core/plan/plan_json.h"
 #include "core/record/record_json.h"
@@ -266,7 +266,8 @@ Expected<EndpointInfo> EndpointInfoFromJson(const json& object) {
     if (!*value) return Fail(value->error());
   }
   for (const std::byte b : *rkey) info.rkey = (info.rkey << 8) | std::to_integer<uint32_t>(b);
-  for (const std::byte b : *address) info.address = (info.address << 8) | std::to_integer<uint64_t>(b);
+  for (const std::byte b : *address)
+    info.address = (info.address << 8) | std::to_integer<uint64_t>(b);
   info.blob = std::move(*blob);
   const json& solicited = Member(object, "wants_solicited");
   info.wants_solicited = solicited.is_boolean() && solicited.get<bool>();

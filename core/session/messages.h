@@ -3,10 +3,9 @@
 #ifndef VERBSCOPE_CORE_SESSION_MESSAGES_H_
 #define VERBSCOPE_CORE_SESSION_MESSAGES_H_
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/endpoint/endpoint.h"
@@ -33,10 +32,10 @@ struct PlanOkMessage {
 // The client's choice of the path, confirmed by the server's own SetupMessage.
 struct SetupMessage {
   PortInfo port;
-  GidEntry gid;            // of the sender
-  GidEntry peer_gid;       // of the receiver, as the sender understood it
+  GidEntry gid;       // of the sender
+  GidEntry peer_gid;  // of the receiver, as the sender understood it
   uint32_t path_mtu_bytes = 0;
-  WaitMode wait;           // of the sender
+  WaitMode wait;  // of the sender
   SideRecord side;
 };
 

@@ -1,8 +1,8 @@
 #include "core/session/messages.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace verbscope {
 namespace {
@@ -76,12 +76,12 @@ TEST_P(BadEndpointTest, IsRefusedByNameOfTheMember) {
 
 INSTANTIATE_TEST_SUITE_P(
     Members, BadEndpointTest,
-    testing::Values(Bad{"qpn", 0x1000000}, Bad{"qpn", -1}, Bad{"psn", 0x1000000},
-                    Bad{"psn", "12"}, Bad{"lid", 65536}, Bad{"mtu_bytes", 8192},
-                    Bad{"mtu_bytes", 1.5}, Bad{"rkey", "xyz"}, Bad{"rkey", "0102030405"},
+    testing::Values(Bad{"qpn", 0x1000000}, Bad{"qpn", -1}, Bad{"psn", 0x1000000}, Bad{"psn", "12"},
+                    Bad{"lid", 65536}, Bad{"mtu_bytes", 8192}, Bad{"mtu_bytes", 1.5},
+                    Bad{"rkey", "xyz"}, Bad{"rkey", "0102030405"},
                     Bad{"address", "010203040506070809"}, Bad{"address", 17}, Bad{"gid", 5},
-                    Bad{"blob", std::string(2 * Device::kMaxBlobBytes + 2, '0')},
-                    Bad{"blob", "0"}, Bad{"rd_atomic", 256}));
+                    Bad{"blob", std::string(2 * Device::kMaxBlobBytes + 2, '0')}, Bad{"blob", "0"},
+                    Bad{"rd_atomic", 256}));
 
 TEST(MessagesTest, SetupSurvivesTheWayAndIsChecked) {
   SetupMessage setup;

@@ -1,9 +1,9 @@
-// What the control thread does for a running loop: it stops it when the peer is lost or has aborted,
-// when the peer says "done", at the deadline, on Ctrl-C and on a fatal asynchronous event; it wakes a
-// sleeper, and it folds finished intervals.
+// What the control thread does for a running loop: it stops it when the peer is lost or has
+// aborted, when the peer says "done", at the deadline, on Ctrl-C and on a fatal asynchronous event;
+// it wakes a sleeper, and it folds finished intervals.
 //
-// One Monitor per session, made by the session's thread, which also destroys it after the last loop.
-// Its callbacks run on PeerLink's control thread.
+// One Monitor per session, made by the session's thread, which also destroys it after the last
+// loop. Its callbacks run on PeerLink's control thread.
 #ifndef VERBSCOPE_CORE_SESSION_MONITOR_H_
 #define VERBSCOPE_CORE_SESSION_MONITOR_H_
 

@@ -1,11 +1,11 @@
 #include "core/session/point_run.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <utility>
-
-#include <fmt/core.h>
 
 #include "core/causes/completion_failure.h"
 #include "core/causes/completion_log.h"
@@ -78,7 +78,8 @@ Status PointRun::Connect(uint64_t size_bytes) {
   if (!endpoint) return Fail(std::move(endpoint.error()));
   endpoint_ = std::move(*endpoint);
   if (Status status = endpoint_->PostReceives(); !status) return status;
-  if (Status status = SendFrame(link_, ToJson(endpoint_->Info()), deadline_); !status) return status;
+  if (Status status = SendFrame(link_, ToJson(endpoint_->Info()), deadline_); !status)
+    return status;
   Expected<nlohmann::json> frame = ReceiveFrame(link_, "endpoint", deadline_);
   if (!frame) return Fail(std::move(frame.error()));
   Expected<EndpointInfo> remote = EndpointInfoFromJson(*frame);
@@ -91,7 +92,8 @@ Status PointRun::Connect(uint64_t size_bytes) {
 Status PointRun::RunPhase(const Phase& phase) {
   const Clock& clock = side_.clock;
   const auto recorder = std::make_unique<IntervalRecorder>(
-      clock.scale(0.5), clock.scale(1.0), clock.scale().Ticks(static_cast<uint64_t>(plan_.interval_ns)));
+      clock.scale(0.5), clock.scale(1.0),
+      clock.scale().Ticks(static_cast<uint64_t>(plan_.interval_ns)));
   PingPongLength length;  // of the responder: until it is stopped
   if (role_ == PingPongRole::kRequester) length = phase.length;
 
@@ -109,10 +111,10 @@ Status PointRun::RunPhase(const Phase& phase) {
   } else {
     warmup_ = MakeLatencyMetrics(recorder->total());
   }
-  const bool done = role_ == PingPongRole::kRequester
-                        ? outcome.end == LoopEnd::kComplete
-                        : outcome.end == LoopEnd::kStopped &&
-                              monitor_.stop().reason() == StopReason::kDone;
+  const bool done =
+      role_ == PingPongRole::kRequester
+          ? outcome.end == LoopEnd::kComplete
+          : outcome.end == LoopEnd::kStopped && monitor_.stop().reason() == StopReason::kDone;
   if (!done) return Fail(FailureOf(outcome));
   if (Status status = EndPhase(outcome); !status) return status;
   messages_before_ += outcome.received;
@@ -179,7 +181,8 @@ void PointRun::FillResult(const PingPongOutcome& outcome, IntervalRecorder& reco
   result.metrics.warmup = std::move(warmup_);
 
   const double seconds = static_cast<double>(side_.clock.scale(1.0).Nanoseconds(
-                             outcome.last_ticks - outcome.first_ticks)) * 1e-9;
+                             outcome.last_ticks - outcome.first_ticks)) *
+                         1e-9;
   const auto messages = static_cast<double>(outcome.samples);
   LoadMetrics load;
   if (seconds > 0) load.achieved_per_s = messages / seconds;
@@ -219,20 +222,21 @@ Error PointRun::FailureOf(const PingPongOutcome& outcome) {
   if (failed_completion) log.Add(outcome.failure);
   const StopReason reason = monitor_.stop().reason();
   // Someone else saw the fault first: this side's own completion may be a moment behind.
-  const bool look = failed_completion || reason == StopReason::kDevice || reason == StopReason::kPeerLost;
+  const bool look =
+      failed_completion || reason == StopReason::kDevice || reason == StopReason::kPeerLost;
   DrainCompletions(*endpoint_, log, Deadline::After(look ? kDrainTime : milliseconds(0)));
   std::optional<CompletionFailure> failure = log.FirstFailure();
-  // A flush explains a stop that was asked for no better than its own reason does; nor does an answer
-  // that never came, once the peer has said that it gives up.
+  // A flush explains a stop that was asked for no better than its own reason does; nor does an
+  // answer that never came, once the peer has said that it gives up.
   const bool asked_to_stop = monitor_.stop().reason() != StopReason::kNone;
   // What fails after the port went down says nothing more than that.
   const std::string event = monitor_.device_event().value_or("");
   if (event.starts_with("PORT_ERR") || event.starts_with("DEVICE_FATAL")) {
     return StopError(StopReason::kDevice);
   }
-  const bool echo = failure && (failure->status == IBV_WC_WR_FLUSH_ERR ||
-                                (failure->status == IBV_WC_RETRY_EXC_ERR &&
-                                 reason == StopReason::kPeerLost));
+  const bool echo =
+      failure && (failure->status == IBV_WC_WR_FLUSH_ERR ||
+                  (failure->status == IBV_WC_RETRY_EXC_ERR && reason == StopReason::kPeerLost));
   if (failure && !(echo && asked_to_stop)) {
     return ExplainFailure(*std::move(failure), outcome);
   }
@@ -280,7 +284,8 @@ Error PointRun::StopError(StopReason reason) {
     case StopReason::kDevice:
       error.message = fmt::format("the device reported: {}", monitor_.device_event().value_or(""));
       error.cause = "the port or its netdev went down, or the device failed";
-      error.next_step = "look at the cable, at `ip link` and at the kernel log (dmesg) of both hosts";
+      error.next_step =
+          "look at the cable, at `ip link` and at the kernel log (dmesg) of both hosts";
       return error;
     case StopReason::kPeerLost: {
       // The link knows how: an abort with the peer's own error, or the way the connection ended.

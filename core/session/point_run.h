@@ -1,5 +1,6 @@
-// One size of one repeat on one side: fresh endpoint, connection, warm-up, measured phase, results of
-// both sides exchanged. The same steps in the same order on both sides; only the loop has a role.
+// One size of one repeat on one side: fresh endpoint, connection, warm-up, measured phase, results
+// of both sides exchanged. The same steps in the same order on both sides; only the loop has a
+// role.
 #ifndef VERBSCOPE_CORE_SESSION_POINT_RUN_H_
 #define VERBSCOPE_CORE_SESSION_POINT_RUN_H_
 
@@ -9,8 +10,8 @@
 
 #include "core/base/deadline.h"
 #include "core/base/error.h"
-#include "core/endpoint/endpoint.h"
 #include "core/causes/completion_failure.h"
+#include "core/endpoint/endpoint.h"
 #include "core/host/thread_usage.h"
 #include "core/loops/ping_pong.h"
 #include "core/plan/plan.h"
@@ -25,7 +26,12 @@ class PointRun {
  public:
   PointRun(PingPongRole role, SideState& side, const Plan& plan, PeerLink& link, Monitor& monitor,
            Deadline deadline)
-      : role_(role), side_(side), plan_(plan), link_(link), monitor_(monitor), deadline_(deadline) {}
+      : role_(role),
+        side_(side),
+        plan_(plan),
+        link_(link),
+        monitor_(monitor),
+        deadline_(deadline) {}
 
   // On success both results are filled. On failure own() still holds what was measured until then,
   // marked incomplete, if the measured phase had begun.

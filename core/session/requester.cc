@@ -1,8 +1,8 @@
+#include <fmt/core.h>
+
 #include <chrono>
 #include <memory>
 #include <utility>
-
-#include <fmt/core.h>
 
 #include "core/host/affinity.h"
 #include "core/record/record_json.h"
@@ -56,7 +56,8 @@ Expected<PlanOkMessage> AgreeOnPlan(PeerLink& link, const RequesterOptions& opti
 
 // Chooses the GID pair and the path MTU from both ports, and has the server confirm.
 Status AgreeOnPath(PeerLink& link, const RequesterOptions& options, const SessionContext& context,
-                   const PlanOkMessage& agreed, Deadline deadline, SideState& side, Record& record) {
+                   const PlanOkMessage& agreed, Deadline deadline, SideState& side,
+                   Record& record) {
   Expected<GidPair> pair = ChooseGidPair(side.port, agreed.port, side.settings.gid_index,
                                          agreed.gid_index, options.control_path);
   if (!pair) return Fail(std::move(pair.error()));
@@ -95,8 +96,8 @@ Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions
   const Deadline deadline = Deadline::Earlier(
       options.deadline,
       Deadline::After(std::chrono::nanoseconds(EffectiveDeadlineNs(options.plan))));
-  Expected<SideState> side = OpenSide(context, options.settings, options.control_path, "requester",
-                                 record.local);
+  Expected<SideState> side =
+      OpenSide(context, options.settings, options.control_path, "requester", record.local);
   if (!side) return Fail(std::move(side.error()));
   Expected<PlanOkMessage> agreed = AgreeOnPlan(link, options, deadline, record);
   if (!agreed) return Fail(std::move(agreed.error()));
@@ -135,8 +136,8 @@ void RunRequester(Connection connection, const SessionContext& context,
   }
   Farewell farewell(**link);
   if (Status status = Run(**link, context, options, farewell, record); !status) {
-    record.error = farewell.Conclude(
-        OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
+    record.error =
+        farewell.Conclude(OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
   }
   SetVerdict(record);
 }

@@ -1,9 +1,9 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
-
-#include <fmt/core.h>
 
 #include "core/host/affinity.h"
 #include "core/record/record_json.h"
@@ -24,9 +24,8 @@ constexpr std::chrono::seconds kFirstFrameTime(30);
 
 // Bounds the plan by this side's limits and agrees to it.
 Expected<SideState> AgreeOnPlan(PeerLink& link, const SessionContext& context,
-                           const ResponderOptions& options, Record& record) {
-  Expected<nlohmann::json> frame =
-      ReceiveFrame(link, "plan", Deadline::After(kFirstFrameTime));
+                                const ResponderOptions& options, Record& record) {
+  Expected<nlohmann::json> frame = ReceiveFrame(link, "plan", Deadline::After(kFirstFrameTime));
   if (!frame) return Fail(std::move(frame.error()));
   Expected<PlanMessage> message = PlanMessageFromJson(*frame);
   if (!message) return Fail(std::move(message.error()));
@@ -66,8 +65,8 @@ Expected<SideState> AgreeOnPlan(PeerLink& link, const SessionContext& context,
 
 // The client chose the pair; this side checks it again with its own table, since the client's view
 // may be stale or hostile.
-Status AgreeOnPath(PeerLink& link, const ResponderOptions& options, Deadline deadline, SideState& side,
-                   Record& record) {
+Status AgreeOnPath(PeerLink& link, const ResponderOptions& options, Deadline deadline,
+                   SideState& side, Record& record) {
   Expected<nlohmann::json> frame = ReceiveFrame(link, "setup", deadline);
   if (!frame) return Fail(std::move(frame.error()));
   Expected<SetupMessage> setup = SetupMessageFromJson(*frame);
@@ -106,9 +105,8 @@ Status Run(PeerLink& link, const SessionContext& context, const ResponderOptions
       std::min(EffectiveDeadlineNs(*record.plan), options.limits.max_run_ns + kGraceNs)));
   if (Status status = AgreeOnPath(link, options, deadline, *side, record); !status) return status;
   const Plan plan = *record.plan;
-  if (Status status =
-          RunPoints(PingPongRole::kResponder, *side, plan, link, context, deadline, farewell,
-                    record);
+  if (Status status = RunPoints(PingPongRole::kResponder, *side, plan, link, context, deadline,
+                                farewell, record);
       !status) {
     return status;
   }
@@ -143,8 +141,8 @@ void RunResponder(Connection connection, const SessionContext& context,
   }
   Farewell farewell(**link);
   if (Status status = Run(**link, context, options, farewell, record); !status) {
-    record.error = farewell.Conclude(
-        OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
+    record.error =
+        farewell.Conclude(OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
   } else {
     return;  // the client's verdict is in the record
   }

@@ -54,8 +54,8 @@ Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink&
 void SetVerdict(Record& record) {
   bool samples = false;
   for (const Result& result : record.results) {
-    samples = samples || (result.complete && result.metrics.latency &&
-                          result.metrics.latency->samples > 0);
+    samples = samples ||
+              (result.complete && result.metrics.latency && result.metrics.latency->samples > 0);
   }
   if (!record.error && !samples) {
     Error error;

@@ -1,14 +1,14 @@
 // Whole sessions, both roles in one process over a socket pair, on the fake device.
 #include "core/session/session.h"
 
-#include <chrono>
+#include <gtest/gtest.h>
+
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
-
-#include <gtest/gtest.h>
 
 #include "core/base/interrupt.h"
 #include "transports/control/peer_link.h"
@@ -222,9 +222,7 @@ TEST_F(SessionTest, ABrokenQueuePairIsExplainedOnBothSides) {
 
 TEST_F(SessionTest, APeerThatClosesIsARunThatBroke) {
   auto [client, server] = Connect();
-  {
-    const Connection gone = std::move(server);
-  }
+  { const Connection gone = std::move(server); }
   Record record;
   RequesterOptions options;
   options.plan = SmallPlan();

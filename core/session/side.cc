@@ -1,8 +1,8 @@
 #include "core/session/side.h"
 
-#include <utility>
-
 #include <fmt/core.h>
+
+#include <utility>
 
 #include "core/host/affinity.h"
 #include "core/host/host.h"
@@ -35,7 +35,7 @@ std::vector<std::string> TeardownNotes::Take() {
 }
 
 Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings& settings,
-                        const ControlPath& path, const std::string& role, SideRecord& record) {
+                             const ControlPath& path, const std::string& role, SideRecord& record) {
   const Status pinned = PinThread(settings.cpus);
   record = DescribeHost(role);
   if (!pinned) return Fail(pinned.error());

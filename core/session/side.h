@@ -35,18 +35,18 @@ struct SideState {
   std::unique_ptr<Device> device = {};
   PortInfo port = {};
   Clock clock;
-  GidEntry gid = {};            // chosen for the pair
-  bool global_route = true;     // packets carry a GRH
+  GidEntry gid = {};         // chosen for the pair
+  bool global_route = true;  // packets carry a GRH
   uint32_t path_mtu_bytes = 0;
   WaitMode peer_wait = {};
-  bool shares_cpu = false;      // both ends poll on this host, on too few CPUs
+  bool shares_cpu = false;  // both ends poll on this host, on too few CPUs
   SideRecord record = {};
 };
 
 // Pins the thread, chooses and opens the device, calibrates the clock. kSetup on failure; `record`
 // holds what is known of the host in any case.
 Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings& settings,
-                        const ControlPath& path, const std::string& role, SideRecord& record);
+                             const ControlPath& path, const std::string& role, SideRecord& record);
 
 // Fills the parts of side.record that are known only when the pair is chosen, or at the end.
 void DescribePath(SideState& side);

@@ -1,10 +1,10 @@
 #include "core/session/steps.h"
 
+#include <fmt/core.h>
+
 #include <cerrno>
 #include <chrono>
 #include <utility>
-
-#include <fmt/core.h>
 
 namespace verbscope {
 namespace {
@@ -16,8 +16,8 @@ Deadline StepDeadline(Deadline session) {
 // What went wrong at the peer, in terms of this side's exit code.
 Error Reclassed(Error error, Deadline session) {
   if (error.side == Side::kPeer) {
-    if (error.error_class == ErrorClass::kInterrupted || error.error_class == ErrorClass::kDeadline ||
-        error.error_class == ErrorClass::kInternal) {
+    if (error.error_class == ErrorClass::kInterrupted ||
+        error.error_class == ErrorClass::kDeadline || error.error_class == ErrorClass::kInternal) {
       error.error_class = ErrorClass::kRun;
     }
   } else if (error.errno_value == ETIMEDOUT && session.Passed()) {

@@ -3,9 +3,8 @@
 #ifndef VERBSCOPE_CORE_SESSION_STEPS_H_
 #define VERBSCOPE_CORE_SESSION_STEPS_H_
 
-#include <string_view>
-
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "core/base/deadline.h"
 #include "core/base/error.h"
@@ -21,9 +20,9 @@ namespace verbscope {
 // registering large buffers takes time.
 inline constexpr std::chrono::seconds kStepTime(20);
 
-// Both bounded by the step time and by the session's deadline, whichever is first; kDeadline when it
-// was the session's. An error that came from the peer is re-classed for this side: the peer's own
-// interrupt or deadline is a broken run here.
+// Both bounded by the step time and by the session's deadline, whichever is first; kDeadline when
+// it was the session's. An error that came from the peer is re-classed for this side: the peer's
+// own interrupt or deadline is a broken run here.
 Status SendFrame(PeerLink& link, const nlohmann::json& frame, Deadline session);
 Expected<nlohmann::json> ReceiveFrame(PeerLink& link, std::string_view type, Deadline session);
 

@@ -1,10 +1,11 @@
 // How a measuring loop is told to stop, and how a sleeping one is woken to see it.
 //
-// The control thread owns the decision: peer lost, work done, time up, interrupted, device event. It
-// calls Stop() once with the reason; the first reason wins. The measuring thread reads one relaxed
-// atomic on an empty poll and nothing else. A thread that sleeps in a blocking read of a completion
-// channel cannot see a flag: the control thread sends it a directed signal from Tick(), again and
-// again until it has left the read, so a signal that arrives just before the read is no race.
+// The control thread owns the decision: peer lost, work done, time up, interrupted, device event.
+// It calls Stop() once with the reason; the first reason wins. The measuring thread reads one
+// relaxed atomic on an empty poll and nothing else. A thread that sleeps in a blocking read of a
+// completion channel cannot see a flag: the control thread sends it a directed signal from Tick(),
+// again and again until it has left the read, so a signal that arrives just before the read is no
+// race.
 //
 // One StopSignal serves one measuring thread. Attach and Detach are called by that thread, Stop and
 // Tick by any other.
@@ -45,8 +46,8 @@ class StopSignal {
   // Clears the reason between two phases. Only while no thread is attached.
   void Reset();
 
-  // The calling thread is the one to wake until Detach. Installs the wake-up signal's empty handler,
-  // without SA_RESTART, so that read(2) returns EINTR.
+  // The calling thread is the one to wake until Detach. Installs the wake-up signal's empty
+  // handler, without SA_RESTART, so that read(2) returns EINTR.
   void Attach();
   void Detach();
 

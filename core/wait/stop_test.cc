@@ -1,13 +1,12 @@
 #include "core/wait/stop.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <thread>
-
-#include <gtest/gtest.h>
 
 namespace verbscope {
 namespace {
@@ -23,8 +22,8 @@ TEST(StopSignalTest, TheFirstReasonWins) {
   EXPECT_FALSE(stop.stopped());
 }
 
-// A thread that blocks in read(2) for ever comes back with EINTR once stop is asked for, however the
-// signal and the read are ordered.
+// A thread that blocks in read(2) for ever comes back with EINTR once stop is asked for, however
+// the signal and the read are ordered.
 TEST(StopSignalTest, TickWakesASleepingThread) {
   int pipe[2];
   ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);

@@ -14,9 +14,9 @@
 // that the CQ can be destroyed (ibv_get_cq_event(3)).
 //
 // A lost wake-up is a finding about the device: a completion is in the CQ, the armed condition is
-// met, and the channel stays unreadable for a further 10 ms. The control thread wakes a sleeper every
-// 100 ms to look (StopSignal::Tick), so a lost wake-up costs one long sample, is counted, and never
-// hangs the run.
+// met, and the channel stays unreadable for a further 10 ms. The control thread wakes a sleeper
+// every 100 ms to look (StopSignal::Tick), so a lost wake-up costs one long sample, is counted, and
+// never hangs the run.
 #ifndef VERBSCOPE_CORE_WAIT_WAIT_H_
 #define VERBSCOPE_CORE_WAIT_WAIT_H_
 
@@ -51,8 +51,8 @@ struct WaitCounters {
 // microseconds), so that two of them do not spend the scheduler's whole time slice on each message.
 inline constexpr uint32_t kEmptyPollsPerYield = 2048;
 
-// Polls without a break. kPause puts a pause instruction between two empty polls; kYield is for hosts
-// where this poller shares a CPU with the one it waits for, and is chosen before the loop.
+// Polls without a break. kPause puts a pause instruction between two empty polls; kYield is for
+// hosts where this poller shares a CPU with the one it waits for, and is chosen before the loop.
 template <bool kPause, bool kYield>
 class BasicBusyPoll {
  public:

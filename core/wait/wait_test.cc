@@ -2,12 +2,12 @@
 // completions and events at the worst moments.
 #include "core/wait/wait.h"
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <functional>
 #include <thread>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "core/clock/cpu_counter.h"
 #include "transports/fake/fake_pair.h"
@@ -18,9 +18,10 @@ namespace {
 // One receive CQ on a channel, completions by injection, and a control thread that ticks.
 class WaitTest : public testing::Test {
  protected:
-  WaitTest() : ticker_([this] {
-      while (!stop_ticking_) stop_.Tick();
-    }) {}
+  WaitTest()
+      : ticker_([this] {
+          while (!stop_ticking_) stop_.Tick();
+        }) {}
   ~WaitTest() override {
     stop_ticking_ = true;
     ticker_.join();
@@ -192,7 +193,8 @@ TEST_F(WaitTest, NoInterleavingOfThreeCompletionsLosesOne) {
           pair.fabric->InjectCompletion(receive, wc);
         };
         for (const FakePoint point : {first, second, third}) {
-          if (point != FakePoint::kBeforeEventRead) pair.fabric->RunAt(point, receive, deliver_next);
+          if (point != FakePoint::kBeforeEventRead)
+            pair.fabric->RunAt(point, receive, deliver_next);
         }
         // A point may not be reached again (arming needs an event): whatever has not arrived when
         // the waiter would block arrives then.

@@ -1,6 +1,6 @@
-// Captures of mixed traffic, IPv4 and IPv6: every packet that was sent or received is in the file, with
-// headers that parse by the rules of annex A17 and a right ICRC. tests/soft/soft_suite.py lets tshark
-// and scapy judge the same files (VERBSCOPE_CAPTURES names the folder to leave them in).
+// Captures of mixed traffic, IPv4 and IPv6: every packet that was sent or received is in the file,
+// with headers that parse by the rules of annex A17 and a right ICRC. tests/soft/soft_suite.py lets
+// tshark and scapy judge the same files (VERBSCOPE_CAPTURES names the folder to leave them in).
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// A lossy wire under real work: every packet of both devices may be dropped, reordered, duplicated or
-// corrupted, and 10^5 messages of all kinds and sizes must arrive exactly once, in order, with every
-// byte right. VERBSCOPE_SEED and VERBSCOPE_MESSAGES change the run. Budget: 60 s.
+// A lossy wire under real work: every packet of both devices may be dropped, reordered, duplicated
+// or corrupted, and 10^5 messages of all kinds and sizes must arrive exactly once, in order, with
+// every byte right. VERBSCOPE_SEED and VERBSCOPE_MESSAGES change the run. Budget: 60 s.
 #include <gtest/gtest.h>
 
 #include <string>

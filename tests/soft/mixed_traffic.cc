@@ -35,12 +35,11 @@ bool Holds(const std::byte* from, size_t bytes, uint64_t message) {
   return true;
 }
 
-// The memory of an end: send slots, receive slots, slots that the peer may use, results, one counter.
+// The memory of an end: send slots, receive slots, slots that the peer may use, results, one
+// counter.
 size_t SendAt(uint64_t message) { return message % kDepth * kMessageRoom; }
 size_t ReceiveAt(uint64_t receive) { return (kDepth + receive % kReceives) * kMessageRoom; }
-size_t TargetAt(uint64_t message) {
-  return (kDepth + kReceives + message % kDepth) * kMessageRoom;
-}
+size_t TargetAt(uint64_t message) { return (kDepth + kReceives + message % kDepth) * kMessageRoom; }
 constexpr size_t kResultsAt = (2 * kDepth + kReceives) * kMessageRoom;
 size_t ResultAt(uint64_t message) { return kResultsAt + message % kDepth * 8; }
 constexpr size_t kCounterAt = kResultsAt + kDepth * 8;
@@ -61,8 +60,7 @@ Stream::Stream(End& from, End& to, uint64_t seed, uint64_t messages)
 }
 
 void Stream::Step() {
-  while (posted_ < messages_ && posted_ - completed_ < kDepth &&
-         arriving_.size() < kReceives - 1) {
+  while (posted_ < messages_ && posted_ - completed_ < kDepth && arriving_.size() < kReceives - 1) {
     PostNext();
   }
   std::array<ibv_wc, 8> wc;
@@ -73,10 +71,13 @@ void Stream::Step() {
 }
 
 Message Stream::Draw() {
-  constexpr std::array kOpcodes = {
-      IBV_WR_SEND,       IBV_WR_SEND_WITH_IMM,      IBV_WR_RDMA_WRITE,
-      IBV_WR_RDMA_READ,  IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_ATOMIC_FETCH_AND_ADD,
-      IBV_WR_ATOMIC_CMP_AND_SWP};
+  constexpr std::array kOpcodes = {IBV_WR_SEND,
+                                   IBV_WR_SEND_WITH_IMM,
+                                   IBV_WR_RDMA_WRITE,
+                                   IBV_WR_RDMA_READ,
+                                   IBV_WR_RDMA_WRITE_WITH_IMM,
+                                   IBV_WR_ATOMIC_FETCH_AND_ADD,
+                                   IBV_WR_ATOMIC_CMP_AND_SWP};
   Message message;
   message.number = posted_;
   message.opcode = kOpcodes[random_() % kOpcodes.size()];
@@ -136,8 +137,7 @@ void Stream::Completed(const ibv_wc& wc) {
   ++completed_;
   if (message.opcode == IBV_WR_RDMA_READ) {
     ASSERT_TRUE(Holds(from_.at(SendAt(message.number)), message.bytes, message.number));
-  } else if (message.opcode == IBV_WR_RDMA_WRITE ||
-             message.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+  } else if (message.opcode == IBV_WR_RDMA_WRITE || message.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
     ASSERT_TRUE(Holds(to_.at(TargetAt(message.number)), message.bytes, message.number));
   } else if (IsAtomic(message)) {
     uint64_t result = 0;

@@ -1,6 +1,7 @@
-// Mixed work between two ends, checked to the last byte: SEND, WRITE, READ, atomics, with and without
-// immediate data, of many sizes. Each message has memory of its own while it is in flight, so every
-// byte can be compared; completions must come once each and in order. Checks are gtest assertions.
+// Mixed work between two ends, checked to the last byte: SEND, WRITE, READ, atomics, with and
+// without immediate data, of many sizes. Each message has memory of its own while it is in flight,
+// so every byte can be compared; completions must come once each and in order. Checks are gtest
+// assertions.
 //
 // One thread; both ends are polled by Step.
 #ifndef VERBSCOPE_TESTS_SOFT_MIXED_TRAFFIC_H_

@@ -85,9 +85,8 @@ void End::Connect(int socket) {
   ibv_qp_attr a = {};
   a.qp_state = IBV_QPS_INIT;
   a.port_num = 1;
-  Must(device->ModifyQp(qp.get(), a,
-                        IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-                        "INIT"));
+  Must(device->ModifyQp(
+      qp.get(), a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT"));
   PostReceives(kReceives);
   a.qp_state = IBV_QPS_RTR;
   a.path_mtu = IBV_MTU_4096;

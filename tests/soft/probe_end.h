@@ -1,5 +1,5 @@
-// One end of a measurement on the soft device: opened, pinned, and connected to the other end over a
-// socket pair. For speed_probe.cc only; a failure ends the process.
+// One end of a measurement on the soft device: opened, pinned, and connected to the other end over
+// a socket pair. For speed_probe.cc only; a failure ends the process.
 #ifndef VERBSCOPE_TESTS_SOFT_PROBE_END_H_
 #define VERBSCOPE_TESTS_SOFT_PROBE_END_H_
 
@@ -15,8 +15,8 @@
 
 namespace verbscope::soft {
 
-inline constexpr uint32_t kList = 16;   // requests per post
-inline constexpr uint32_t kDepth = 256; // send queue
+inline constexpr uint32_t kList = 16;    // requests per post
+inline constexpr uint32_t kDepth = 256;  // send queue
 inline constexpr uint32_t kReceives = 512;
 
 [[noreturn]] void Die(const std::string& what);

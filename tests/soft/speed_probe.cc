@@ -3,11 +3,12 @@
 //   speed_probe lat  BYTES MILLISECONDS    half round trip of a SEND ping-pong
 //   speed_probe rate BYTES MILLISECONDS    one-way SENDs, posted in lists, both sides counting
 //   speed_probe line MILLISECONDS          the bare machine: one cache line to and fro
-//   speed_probe paced RATE MILLISECONDS    RATE messages a second, both sides asleep in between: the
+//   speed_probe paced RATE MILLISECONDS    RATE messages a second, both sides asleep in between:
+//   the
 //                                          CPU time of both, and who woke the receiver
 //
-// Prints one line of JSON. The child is CPU 1, the parent CPU 0. For tests/soft/speed_suite.py, which
-// compares with UCX on the same two CPUs.
+// Prints one line of JSON. The child is CPU 1, the parent CPU 0. For tests/soft/speed_suite.py,
+// which compares with UCX on the same two CPUs.
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -290,13 +291,16 @@ int Run(const std::string& mode, uint32_t bytes, uint64_t milliseconds) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "line" && argc == 3) return verbscope::soft::Line(std::strtoull(argv[2], nullptr, 10));
+  if (mode == "line" && argc == 3)
+    return verbscope::soft::Line(std::strtoull(argv[2], nullptr, 10));
   if (mode == "paced" && argc == 4) {
     return verbscope::soft::Paced(std::max(std::strtoull(argv[2], nullptr, 10), 1ULL),
                                   std::strtoull(argv[3], nullptr, 10));
   }
   if ((mode != "lat" && mode != "rate") || argc != 4) {
-    std::fprintf(stderr, "usage: speed_probe lat|rate BYTES MILLISECONDS | line MILLISECONDS | paced RATE MILLISECONDS\n");
+    std::fprintf(stderr,
+                 "usage: speed_probe lat|rate BYTES MILLISECONDS | line MILLISECONDS | paced RATE "
+                 "MILLISECONDS\n");
     return 1;
   }
   return verbscope::soft::Run(mode, static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10)),

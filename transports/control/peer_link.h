@@ -59,8 +59,8 @@ class PeerLink {
   PeerLink(const PeerLink&) = delete;
   PeerLink& operator=(const PeerLink&) = delete;
 
-  // Sends one frame; other senders wait their turn. Once the peer is lost, its abort is the error if
-  // it sent one, else the loss.
+  // Sends one frame; other senders wait their turn. Once the peer is lost, its abort is the error
+  // if it sent one, else the loss.
   Status Send(const nlohmann::json& frame, Deadline deadline);
 
   // The next frame, which must be of this type. Frames that came before the peer was lost are

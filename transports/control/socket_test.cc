@@ -297,8 +297,8 @@ TEST(ConnectTest, TheServerMayStartLater) {
 }
 
 // Whoever took the connection and threw it away is there: another attempt, which finds the port
-// closed, must not turn that into "nothing listens". Whether the reset is seen while connecting is a
-// race, hence many rounds.
+// closed, must not turn that into "nothing listens". Whether the reset is seen while connecting is
+// a race, hence many rounds.
 TEST(ConnectTest, AResetIsNotTriedAgain) {
   for (int round = 0; round < 200; ++round) {
     std::optional<Listener> listener = ListenOn("127.0.0.1");

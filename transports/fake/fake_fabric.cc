@@ -44,7 +44,8 @@ void State::RunHook(FakePoint point, const void* object) {
 void State::Push(FakeCq& cq, const Completion& completion) {
   ++cq.seen.pushed;
   if (cq.entries.size() >= cq.capacity) {
-    if (!cq.seen.overflowed) RaiseAsync(*cq.owner, {.text = fmt::format("CQ_ERR on CQ {}", cq.handle), .fatal = true});
+    if (!cq.seen.overflowed)
+      RaiseAsync(*cq.owner, {.text = fmt::format("CQ_ERR on CQ {}", cq.handle), .fatal = true});
     cq.seen.overflowed = true;
     return;
   }

@@ -284,10 +284,9 @@ int Run(const std::string& asked) {
     error_state.qp_state = IBV_QPS_ERR;
     Step(device.ModifyQp(ends.qp.get(), error_state, IBV_QP_STATE, "to ERR").has_value(), "ERR");
     const auto event = device.NextAsyncEvent(Deadline::After(std::chrono::milliseconds(10)));
-    Step(event.has_value(),
-         fmt::format("async event: {}", !event             ? event.error().ToText()
-                                        : event->has_value() ? (*event)->text
-                                                             : "none"));
+    Step(event.has_value(), fmt::format("async event: {}", !event ? event.error().ToText()
+                                                           : event->has_value() ? (*event)->text
+                                                                                : "none"));
   }
   Step(report.lines.size() == 1 && report.lines[0].find("1 event(s)") != std::string::npos,
        "torn down; the one event left owing was reported");

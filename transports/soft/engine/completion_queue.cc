@@ -7,9 +7,7 @@
 namespace verbscope::soft {
 
 CompletionQueue::CompletionQueue(uint32_t capacity)
-    : capacity_(std::max(capacity, 1U)),
-      mask_(std::bit_ceil(capacity_) - 1),
-      entries_(mask_ + 1) {}
+    : capacity_(std::max(capacity, 1U)), mask_(std::bit_ceil(capacity_) - 1), entries_(mask_ + 1) {}
 
 CompletionQueue::Pushed CompletionQueue::Push(const ibv_wc& wc, bool solicited, uint32_t* released,
                                               uint32_t queue_slots) {
@@ -23,7 +21,8 @@ CompletionQueue::Pushed CompletionQueue::Push(const ibv_wc& wc, bool solicited, 
   entry.released = released;
   entry.queue_slots = queue_slots;
   tail_.store(tail + 1, std::memory_order_relaxed);
-  if (armed_ == Armed::kNo) [[likely]] return Pushed::kQuiet;
+  if (armed_ == Armed::kNo) [[likely]]
+    return Pushed::kQuiet;
   return EventDue(wc, solicited) ? Pushed::kEvent : Pushed::kQuiet;
 }
 

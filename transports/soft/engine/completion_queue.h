@@ -1,6 +1,6 @@
 // A completion queue: a ring of work completions, the rule of when it raises an event, and what
-// happens when it is full. Completions are never lost silently: the first one that does not fit puts
-// the CQ into error for good (IBTA 11.6.3.1), which its owner hears as an asynchronous event.
+// happens when it is full. Completions are never lost silently: the first one that does not fit
+// puts the CQ into error for good (IBTA 11.6.3.1), which its owner hears as an asynchronous event.
 //
 // Used with the device's lock held, but Looks() may be called without it.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_COMPLETION_QUEUE_H_
@@ -36,8 +36,11 @@ class CompletionQueue {
   // Moves up to `count` completions, oldest first. Returns how many.
   int Poll(int count, ibv_wc* out);
   uint32_t size() const { return tail_.load(std::memory_order_relaxed) - head_; }
-  // Whether it may hold a completion. For a thread that wants to know if taking the lock is worth it.
-  bool Looks() const { return tail_.load(std::memory_order_relaxed) != seen_.load(std::memory_order_relaxed); }
+  // Whether it may hold a completion. For a thread that wants to know if taking the lock is worth
+  // it.
+  bool Looks() const {
+    return tail_.load(std::memory_order_relaxed) != seen_.load(std::memory_order_relaxed);
+  }
 
   // ibv_req_notify_cq(3): one-shot; a stronger arming is never weakened by a later one. Completions
   // that are there already raise nothing.
@@ -78,7 +81,7 @@ class CompletionQueue {
   bool failed_ = false;
   uint16_t moderation_count_ = 0;
   uint16_t moderation_period_us_ = 0;
-  uint32_t moderated_ = 0;          // completions held back since the arming
+  uint32_t moderated_ = 0;           // completions held back since the arming
   bool moderation_started_ = false;  // the period runs from the next Tick
   std::optional<uint64_t> moderation_deadline_;
 };

@@ -1,5 +1,6 @@
-// What one soft device has counted since it was opened. Names are rxe's hw_counters where the meaning
-// is the same (facts: drivers/infiniband/sw/rxe). Plain numbers, changed with the device's lock held.
+// What one soft device has counted since it was opened. Names are rxe's hw_counters where the
+// meaning is the same (facts: drivers/infiniband/sw/rxe). Plain numbers, changed with the device's
+// lock held.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_COUNTERS_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_ENGINE_COUNTERS_H_
 
@@ -11,30 +12,30 @@ namespace verbscope::soft {
 struct Counters {
   uint64_t sent_pkts = 0;
   uint64_t rcvd_pkts = 0;
-  uint64_t duplicate_request = 0;          // requests older than the expected PSN
-  uint64_t out_of_seq_request = 0;         // requests newer than the expected PSN
-  uint64_t rcvd_rnr_err = 0;               // RNR NAKs received
-  uint64_t send_rnr_err = 0;               // RNR NAKs sent
-  uint64_t rcvd_seq_err = 0;               // sequence NAKs received
-  uint64_t ack_deferred = 0;               // ACKs coalesced into a later one
+  uint64_t duplicate_request = 0;   // requests older than the expected PSN
+  uint64_t out_of_seq_request = 0;  // requests newer than the expected PSN
+  uint64_t rcvd_rnr_err = 0;        // RNR NAKs received
+  uint64_t send_rnr_err = 0;        // RNR NAKs sent
+  uint64_t rcvd_seq_err = 0;        // sequence NAKs received
+  uint64_t ack_deferred = 0;        // ACKs coalesced into a later one
   uint64_t retry_exceeded_err = 0;
   uint64_t retry_rnr_exceeded_err = 0;
-  uint64_t completer_retry_err = 0;        // go-backs of the requester, whatever the reason
-  uint64_t send_err = 0;                   // packets that the link would never take
-  uint64_t rdma_sends = 0;                 // SENDs accepted by the responder
-  uint64_t rdma_recvs = 0;                 // receives consumed
+  uint64_t completer_retry_err = 0;  // go-backs of the requester, whatever the reason
+  uint64_t send_err = 0;             // packets that the link would never take
+  uint64_t rdma_sends = 0;           // SENDs accepted by the responder
+  uint64_t rdma_recvs = 0;           // receives consumed
   // Beyond rxe.
   uint64_t icrc_errors = 0;
-  uint64_t malformed_pkts = 0;             // refused by the decoder
+  uint64_t malformed_pkts = 0;  // refused by the decoder
   uint64_t unknown_qpn = 0;
-  uint64_t wrong_source = 0;               // right QP, wrong path
-  uint64_t dropped_state = 0;              // QP not in a state that receives
-  uint64_t unexpected_response = 0;        // stale, ghost or out-of-order responses
+  uint64_t wrong_source = 0;         // right QP, wrong path
+  uint64_t dropped_state = 0;        // QP not in a state that receives
+  uint64_t unexpected_response = 0;  // stale, ghost or out-of-order responses
   uint64_t implied_nak_seq_err = 0;
   uint64_t local_ack_timeout_err = 0;
-  uint64_t remote_access_err = 0;          // NAK 0x62 sent
-  uint64_t remote_invalid_req_err = 0;     // NAK 0x61 sent
-  uint64_t remote_op_err = 0;              // NAK 0x63 sent
+  uint64_t remote_access_err = 0;       // NAK 0x62 sent
+  uint64_t remote_invalid_req_err = 0;  // NAK 0x61 sent
+  uint64_t remote_op_err = 0;           // NAK 0x63 sent
   uint64_t cq_overrun = 0;
 };
 

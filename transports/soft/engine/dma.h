@@ -1,9 +1,10 @@
 // How the device touches the program's memory: what DMA is on hardware.
 //
-// The program orders its own accesses by completions, and a completion may have come over the rings of
-// another device, in another mapping of the same pages. The thread sanitizer cannot follow that path
-// and would call every such access a race, so it is not shown these; everything else of the device
-// stays instrumented. Without the sanitizer these are memcpy and the plain atomic operations.
+// The program orders its own accesses by completions, and a completion may have come over the rings
+// of another device, in another mapping of the same pages. The thread sanitizer cannot follow that
+// path and would call every such access a race, so it is not shown these; everything else of the
+// device stays instrumented. Without the sanitizer these are memcpy and the plain atomic
+// operations.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_DMA_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_ENGINE_DMA_H_
 

@@ -2,11 +2,11 @@
 //
 // A pure state machine. In: packets (Receive), posted work (through QueuePair), time (Tick). Out:
 // packets (PacketSink), completions (CompletionQueue), events (EventSink), the next moment at which
-// time matters (NextTimer). No I/O, no threads, no clock: two engines joined by a test's channel run
-// in virtual time. Everything is called with the owner's lock held.
+// time matters (NextTimer). No I/O, no threads, no clock: two engines joined by a test's channel
+// run in virtual time. Everything is called with the owner's lock held.
 //
-// How to drive it: after posting call Transmit; after delivering a batch of packets call Transmit; call
-// Tick now and then, at once when timer_urgent() says so.
+// How to drive it: after posting call Transmit; after delivering a batch of packets call Transmit;
+// call Tick now and then, at once when timer_urgent() says so.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_ENGINE_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_ENGINE_ENGINE_H_
 

@@ -17,7 +17,8 @@ namespace verbscope::soft {
 
 class QueuePair;
 
-// Called with the device's lock held, in the middle of the engine's work: note it, do not act on it.
+// Called with the device's lock held, in the middle of the engine's work: note it, do not act on
+// it.
 class EventSink {
  public:
   virtual ~EventSink() = default;

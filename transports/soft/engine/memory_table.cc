@@ -21,8 +21,8 @@ bool MemoryTable::Add(const MemoryRegion& region) {
 bool MemoryTable::Remove(uint32_t key) {
   const MemoryRegion* found = Find(key);
   if (found == nullptr) return false;
-  // Those behind it in the same run move up where their own place allows it, so a probe never has to
-  // go over a gap and the table stays as fast as when it was new.
+  // Those behind it in the same run move up where their own place allows it, so a probe never has
+  // to go over a gap and the table stays as fast as when it was new.
   auto gap = static_cast<uint32_t>(found - entries_.data());
   for (uint32_t at = (gap + 1) & mask_; entries_[at].key != 0; at = (at + 1) & mask_) {
     const uint32_t home = entries_[at].key & mask_;

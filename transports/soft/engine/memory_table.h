@@ -1,5 +1,6 @@
-// The memory regions of one device by key, and the one check that stands between a key from the wire
-// and a byte of memory: key, range, rights and protection domain at once (IBTA 10.6.3, 9.7.4.1.5).
+// The memory regions of one device by key, and the one check that stands between a key from the
+// wire and a byte of memory: key, range, rights and protection domain at once
+// (IBTA 10.6.3, 9.7.4.1.5).
 //
 // Keys are chosen by the device (random over 32 bits, not 0); local and remote key are the same
 // number. The table is open-addressed with as few loads as possible, because every message looks up
@@ -14,10 +15,10 @@
 namespace verbscope::soft {
 
 struct MemoryRegion {
-  uint32_t key = 0;           // 0: free entry
-  uint32_t pd = 0;            // number of the protection domain
-  uint32_t access = 0;        // ibv_access_flags
-  uint64_t address = 0;       // virtual address of the first byte, as requests name it
+  uint32_t key = 0;      // 0: free entry
+  uint32_t pd = 0;       // number of the protection domain
+  uint32_t access = 0;   // ibv_access_flags
+  uint64_t address = 0;  // virtual address of the first byte, as requests name it
   uint64_t bytes = 0;
 };
 
@@ -38,8 +39,9 @@ class MemoryTable {
     }
   }
 
-  // Where [address, address + bytes) lies, or null: no such key, another PD, out of range, or a right
-  // of `access` missing. `bytes` must not be 0 (zero-length accesses check nothing, IBTA 9.7.4.1.6).
+  // Where [address, address + bytes) lies, or null: no such key, another PD, out of range, or a
+  // right of `access` missing. `bytes` must not be 0 (zero-length accesses check nothing,
+  // IBTA 9.7.4.1.6).
   std::byte* Resolve(uint32_t key, uint64_t address, uint64_t bytes, uint32_t pd,
                      uint32_t access) const {
     const MemoryRegion* region = Find(key);

@@ -26,8 +26,8 @@ struct QpContext {
   ibv_qp_state state = IBV_QPS_RESET;
   PathId path = kNoPath;
   uint32_t dest_qpn = 0;
-  uint32_t mtu = 1024;     // bytes
-  uint32_t access = 0;     // ibv_access_flags that remote operations may use
+  uint32_t mtu = 1024;  // bytes
+  uint32_t access = 0;  // ibv_access_flags that remote operations may use
   uint8_t min_rnr_timer = 0;
   uint8_t max_rd_atomic = 1;       // as requester
   uint8_t max_dest_rd_atomic = 1;  // as responder
@@ -35,13 +35,15 @@ struct QpContext {
   uint8_t retry_cnt = 7;
   uint8_t rnr_retry = 7;
 
-  // One half met an error that ends the connection; the QueuePair moves to ERR when that half returns.
+  // One half met an error that ends the connection; the QueuePair moves to ERR when that half
+  // returns.
   bool broken = false;
 
   // Stores a completion. `released` and `slots`: see CompletionQueue::Push.
   void Complete(CompletionQueue& cq, ibv_wc& wc, bool solicited, uint32_t* released,
                 uint32_t slots) {
-    if (env.filter != nullptr) [[unlikely]] env.filter->Apply(wc);
+    if (env.filter != nullptr) [[unlikely]]
+      env.filter->Apply(wc);
     wc.qp_num = qpn;  // valid whatever the status, and what CompletionQueue::Purge goes by
     switch (cq.Push(wc, solicited, released, slots)) {
       case CompletionQueue::Pushed::kQuiet:

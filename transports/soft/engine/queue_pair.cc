@@ -32,20 +32,25 @@ int QueuePair::PostSend(ibv_send_wr* wr, ibv_send_wr** bad) {
     result = requester_.Post(*wr);
     if (result != 0) break;
   }
-  if (result != 0) [[unlikely]] *bad = wr;
-  if (state == IBV_QPS_ERR) [[unlikely]] requester_.Flush();
+  if (result != 0) [[unlikely]]
+    *bad = wr;
+  if (state == IBV_QPS_ERR) [[unlikely]]
+    requester_.Flush();
   return result;
 }
 
 int QueuePair::PostReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   int result = 0;
-  if (context_.state == IBV_QPS_RESET || options_.srq != nullptr) [[unlikely]] result = EINVAL;
+  if (context_.state == IBV_QPS_RESET || options_.srq != nullptr) [[unlikely]]
+    result = EINVAL;
   for (; wr != nullptr && result == 0; wr = wr->next) {
     result = own_queue_.Post(*wr);
     if (result != 0) break;
   }
-  if (result != 0) [[unlikely]] *bad = wr;
-  if (context_.state == IBV_QPS_ERR) [[unlikely]] responder_.Flush(false);
+  if (result != 0) [[unlikely]]
+    *bad = wr;
+  if (context_.state == IBV_QPS_ERR) [[unlikely]]
+    responder_.Flush(false);
   return result;
 }
 
@@ -86,7 +91,8 @@ bool QueuePair::Transmit() {
   AfterStep();
   // What the responder still owes after an error (its NAK) leaves from ERR too.
   if (context_.state == IBV_QPS_ERR && responder_.Owes()) more = responder_.Pump();
-  if (drain_event_) [[unlikely]] CheckDrained();
+  if (drain_event_) [[unlikely]]
+    CheckDrained();
   return more;
 }
 
@@ -109,7 +115,8 @@ std::optional<uint64_t> QueuePair::NextTimer() const {
 }
 
 void QueuePair::AfterStep() {
-  if (!context_.broken) [[likely]] return;
+  if (!context_.broken) [[likely]]
+    return;
   context_.broken = false;
   EnterError(std::nullopt);
 }

@@ -1,7 +1,7 @@
 // One RC queue pair: its state, its two halves, and the rules of ibv_modify_qp(3) and of posting.
 //
-// Made by the Engine and handed out by pointer; a device derives its verbs object from it or keeps it
-// beside one. Everything here is called with the device's lock held and does no I/O of its own:
+// Made by the Engine and handed out by pointer; a device derives its verbs object from it or keeps
+// it beside one. Everything here is called with the device's lock held and does no I/O of its own:
 // packets leave through Environment::sink, completions through the CQs, events through EventSink.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_QUEUE_PAIR_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_ENGINE_QUEUE_PAIR_H_
@@ -27,7 +27,7 @@ struct QpOptions {
   ReceiveQueue* srq = nullptr;  // null: a receive queue of its own
   ibv_qp_cap cap = {};
   bool signal_all = false;
-  void* owner = nullptr;        // for the owner of the engine: the verbs object
+  void* owner = nullptr;  // for the owner of the engine: the verbs object
 };
 
 class QueuePair {
@@ -36,8 +36,9 @@ class QueuePair {
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
-  // ibv_post_send(3): 0, or EINVAL (state, opcode, SGEs, inline size), ENOMEM (full); *bad is the first
-  // request not taken, those before it stay posted. In ERR requests are taken and flushed at once.
+  // ibv_post_send(3): 0, or EINVAL (state, opcode, SGEs, inline size), ENOMEM (full); *bad is the
+  // first request not taken, those before it stay posted. In ERR requests are taken and flushed at
+  // once.
   int PostSend(ibv_send_wr* wr, ibv_send_wr** bad);
   // ibv_post_recv(3): likewise; EINVAL in RESET and on a QP with an SRQ.
   int PostReceive(ibv_recv_wr* wr, ibv_recv_wr** bad);

@@ -39,9 +39,9 @@ std::optional<QueuePair::TransitionMask> QueuePair::MaskOf(ibv_qp_state from, ib
   if (from == IBV_QPS_SQD && to == IBV_QPS_SQD) {
     return Mask{.required = 0,
                 .optional = IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                            IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |
-                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX |
-                            IBV_QP_MIN_RNR_TIMER | kPathOptions};
+                            IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
+                            IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER |
+                            kPathOptions};
   }
   return std::nullopt;
 }
@@ -63,8 +63,7 @@ bool QueuePair::ValuesInRange(const ibv_qp_attr& attributes, int mask) const {
 }
 
 int QueuePair::Modify(const ibv_qp_attr& attributes, int mask) {
-  const ibv_qp_state to =
-      (mask & IBV_QP_STATE) != 0 ? attributes.qp_state : context_.state;
+  const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attributes.qp_state : context_.state;
   const std::optional<TransitionMask> allowed = MaskOf(context_.state, to);
   if (!allowed || (mask & allowed->required) != allowed->required ||
       (mask & ~(allowed->required | allowed->optional | IBV_QP_STATE)) != 0 ||
@@ -125,8 +124,7 @@ void QueuePair::EnterState(ibv_qp_state to, const ibv_qp_attr& attributes, int m
   if (from == IBV_QPS_INIT && to == IBV_QPS_RTR) responder_.Start(attributes_.rq_psn);
   if (from == IBV_QPS_RTR && to == IBV_QPS_RTS) requester_.Start(attributes_.sq_psn);
   if (from == IBV_QPS_RTS && to == IBV_QPS_SQD) {
-    drain_event_ = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 &&
-                   attributes.en_sqd_async_notify != 0;
+    drain_event_ = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 && attributes.en_sqd_async_notify != 0;
     if (drain_event_) CheckDrained();
   }
 }
@@ -134,8 +132,7 @@ void QueuePair::EnterState(ibv_qp_state to, const ibv_qp_attr& attributes, int m
 void QueuePair::Query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const {
   attributes = attributes_;
   attributes.qp_state = attributes.cur_qp_state = context_.state;
-  attributes.sq_draining =
-      context_.state == IBV_QPS_SQD && !requester_.Drained() ? 1 : 0;
+  attributes.sq_draining = context_.state == IBV_QPS_SQD && !requester_.Drained() ? 1 : 0;
   attributes.rq_psn = responder_.expected_psn();
   attributes.sq_psn = requester_.next_psn();
   init = {};

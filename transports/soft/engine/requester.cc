@@ -53,7 +53,8 @@ bool Requester::Pump() {
 
 bool Requester::Blocked(const SendRequest& request) {
   if (context_.state != IBV_QPS_RTS) {
-    // In SQD what has begun is finished, repeated if need be, and nothing else is begun (IBTA 10.3.1).
+    // In SQD what has begun is finished, repeated if need be, and nothing else is begun
+    // (IBTA 10.3.1).
     const bool begun = next_packet_ > 0 || static_cast<int32_t>(next_ - sent_) < 0;
     if (context_.state != IBV_QPS_SQD || !begun) return true;
   }
@@ -79,8 +80,8 @@ Requester::Sent Requester::SendPacket(SendRequest& request) {
   return SendData(request);
 }
 
-// A request that cannot be sent for a reason of this side ends when its turn comes: after everything
-// before it.
+// A request that cannot be sent for a reason of this side ends when its turn comes: after
+// everything before it.
 void Requester::LocalError(SendRequest& request, ibv_wc_status status) {
   request.local_error = status;
   if (queue_.head == queue_.next) Fail(status);
@@ -144,8 +145,8 @@ Requester::Sent Requester::SendRead(SendRequest& request) {
 
 Requester::Sent Requester::SendAtomic(SendRequest& request) {
   Header header;
-  header.opcode = request.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? Opcode::kCompareSwap
-                                                              : Opcode::kFetchAdd;
+  header.opcode =
+      request.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? Opcode::kCompareSwap : Opcode::kFetchAdd;
   header.dest_qpn = context_.dest_qpn;
   header.psn = next_ & kPsnMask;
   header.ack_request = true;
@@ -174,17 +175,17 @@ void Requester::AfterPacket(uint32_t psns_taken, bool message_done) {
 bool Requester::LocalKeysHold(uint32_t index, const SendRequest& request) {
   const ibv_sge* sges = queue_.sges(index);
   for (uint32_t i = 0; i < request.sges; ++i) {
-    if (sges[i].length != 0 && context_.env.memory.Resolve(sges[i].lkey, sges[i].addr,
-                                                           sges[i].length, context_.pd,
-                                                           0) == nullptr) {
+    if (sges[i].length != 0 &&
+        context_.env.memory.Resolve(sges[i].lkey, sges[i].addr, sges[i].length, context_.pd, 0) ==
+            nullptr) {
       return false;
     }
   }
   return true;
 }
 
-std::optional<size_t> Requester::Gather(uint32_t index, const SendRequest& request,
-                                        uint32_t offset, uint32_t bytes, Pieces& pieces) {
+std::optional<size_t> Requester::Gather(uint32_t index, const SendRequest& request, uint32_t offset,
+                                        uint32_t bytes, Pieces& pieces) {
   if (bytes == 0) return 0;
   if (request.is_inline) {
     pieces.spans[0] = {queue_.inline_data(index) + offset, bytes};
@@ -194,7 +195,8 @@ std::optional<size_t> Requester::Gather(uint32_t index, const SendRequest& reque
   const ibv_sge& sge = *queue_.sges(index);
   const std::byte* from =
       context_.env.memory.Resolve(sge.lkey, sge.addr + offset, bytes, context_.pd, 0);
-  if (from == nullptr) [[unlikely]] return std::nullopt;
+  if (from == nullptr) [[unlikely]]
+    return std::nullopt;
   pieces.spans[0] = {from, bytes};
   return 1;
 }
@@ -212,7 +214,8 @@ std::optional<size_t> Requester::GatherMany(uint32_t index, uint32_t offset, uin
     const uint32_t part = std::min(bytes, sge->length - offset);
     const std::byte* from =
         context_.env.memory.Resolve(sge->lkey, sge->addr + offset, part, context_.pd, 0);
-    if (from == nullptr) [[unlikely]] return std::nullopt;
+    if (from == nullptr) [[unlikely]]
+      return std::nullopt;
     pieces.spans[count++] = {from, part};
     bytes -= part;
     offset = 0;

@@ -1,16 +1,16 @@
-// The requester half of an RC QP: turns posted work into request packets, takes the responses, repeats
-// what was lost, and completes the work in order (IBTA 9.7.2 … 9.7.8).
+// The requester half of an RC QP: turns posted work into request packets, takes the responses,
+// repeats what was lost, and completes the work in order (IBTA 9.7.2 … 9.7.8).
 //
-// PSNs are counted in 32 bits inside and masked to 24 on the wire. Of all PSNs given to posted work,
-// [una, next) are in flight, [next, sent) were sent before a go-back and will be sent again.
+// PSNs are counted in 32 bits inside and masked to 24 on the wire. Of all PSNs given to posted
+// work, [una, next) are in flight, [next, sent) were sent before a go-back and will be sent again.
 //
-// Timers take no clock reading on the way of a message: sending only marks that the ACK timer has to
-// run, the next Tick starts it and a later one finds it expired. So a timeout is never early, and late
-// by at most the time to the next Tick at either end (the specification allows up to four times the
-// interval). An RNR time is started by a Tick of its own (Environment::timer_urgent).
+// Timers take no clock reading on the way of a message: sending only marks that the ACK timer has
+// to run, the next Tick starts it and a later one finds it expired. So a timeout is never early,
+// and late by at most the time to the next Tick at either end (the specification allows up to four
+// times the interval). An RNR time is started by a Tick of its own (Environment::timer_urgent).
 //
-// Files: requester_post.cc takes work, requester.cc sends it, requester_responses.cc takes responses
-// and time.
+// Files: requester_post.cc takes work, requester.cc sends it, requester_responses.cc takes
+// responses and time.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_REQUESTER_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_ENGINE_REQUESTER_H_
 
@@ -51,7 +51,7 @@ class Requester {
   void Start(uint32_t psn);  // to RTS
   // Retry counts and timeout changed.
   void ReloadRetries();
-  void Flush();              // everything incomplete ends with WR_FLUSH_ERR
+  void Flush();  // everything incomplete ends with WR_FLUSH_ERR
   void Reset();
   // Nothing sent is unanswered and no message is half sent (for SQD).
   bool Drained() const { return una_ == sent_ && next_packet_ == 0; }
@@ -80,11 +80,11 @@ class Requester {
   Sent SendData(SendRequest& request);
   Sent SendRead(SendRequest& request);
   Sent SendAtomic(SendRequest& request);
-  // The part of a request's data that goes into one packet; nullopt when a local key does not allow it.
+  // The part of a request's data that goes into one packet; nullopt when a local key does not allow
+  // it.
   std::optional<size_t> Gather(uint32_t index, const SendRequest& request, uint32_t offset,
                                uint32_t bytes, Pieces& pieces);
-  std::optional<size_t> GatherMany(uint32_t index, uint32_t offset, uint32_t bytes,
-                                   Pieces& pieces);
+  std::optional<size_t> GatherMany(uint32_t index, uint32_t offset, uint32_t bytes, Pieces& pieces);
   bool LocalKeysHold(uint32_t index, const SendRequest& request);
   void AfterPacket(uint32_t psns_taken, bool message_done);
   void LocalError(SendRequest& request, ibv_wc_status status);
@@ -98,8 +98,7 @@ class Requester {
   // not been answered.
   bool Acknowledge(uint32_t limit);
   bool AcknowledgeBefore(uint32_t psn);  // the SENDs and WRITEs in front of a response
-  bool StoreResponse(const SendRequest& request, uint32_t offset,
-                     std::span<const std::byte> bytes);
+  bool StoreResponse(const SendRequest& request, uint32_t offset, std::span<const std::byte> bytes);
   void CompleteHead(ibv_wc_status status, uint8_t vendor_error = 0);
   void Fail(ibv_wc_status status, uint8_t vendor_error = 0);  // the head, and with it the QP
   void Progress();
@@ -124,13 +123,13 @@ class Requester {
 
   uint8_t retry_left_ = 0;
   uint8_t rnr_left_ = 0;
-  bool response_gap_ = false;   // already gone back for a missing response
+  bool response_gap_ = false;  // already gone back for a missing response
   bool rnr_waiting_ = false;
-  bool rnr_start_ = false;      // the RNR time runs from the next Tick
+  bool rnr_start_ = false;  // the RNR time runs from the next Tick
   bool ack_timer_stale_ = false;
   uint64_t rnr_wait_ns_ = 0;
   uint64_t rnr_deadline_ = 0;
-  uint64_t ack_deadline_ = 0;   // 0: not running
+  uint64_t ack_deadline_ = 0;  // 0: not running
 };
 
 }  // namespace verbscope::soft

@@ -60,7 +60,7 @@ int Requester::Post(const ibv_send_wr& wr) {
       if (wr.sg_list[i].length == 0) continue;
       // Verbs carries addresses as integers. NOLINTNEXTLINE(performance-no-int-to-ptr)
       DmaCopy(to, reinterpret_cast<const void*>(static_cast<uintptr_t>(wr.sg_list[i].addr)),
-                  wr.sg_list[i].length);
+              wr.sg_list[i].length);
       to += wr.sg_list[i].length;
     }
     request.sges = 0;

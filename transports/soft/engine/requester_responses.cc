@@ -176,8 +176,8 @@ void Requester::OnReadResponse(const Header& header, uint32_t psn,
   const uint32_t left = request.length - offset;
   const bool last = left <= context_.mtu;
   // A responder may resume with First or with Middle, and end with Last or Only.
-  const bool ends = header.opcode == Opcode::kReadResponseLast ||
-                    header.opcode == Opcode::kReadResponseOnly;
+  const bool ends =
+      header.opcode == Opcode::kReadResponseLast || header.opcode == Opcode::kReadResponseOnly;
   if (ends != last || payload.size() != std::min(left, context_.mtu)) {
     Fail(IBV_WC_BAD_RESP_ERR);
     return;

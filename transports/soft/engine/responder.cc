@@ -80,7 +80,8 @@ void Responder::Duplicate(const Header& header) {
 }
 
 void Responder::DuplicateRead(const Header& header) {
-  // May be the tail of an earlier READ. Everything is checked again; an error is no reason to answer.
+  // May be the tail of an earlier READ. Everything is checked again; an error is no reason to
+  // answer.
   const uint32_t psns = PsnsOf(header.dma_length, context_.mtu);
   if (psns > kPsnMask / 2 || PsnDiff(PsnAdd(header.psn, psns), expected_psn_) > 0) return;
   if ((context_.access & IBV_ACCESS_REMOTE_READ) == 0) return;

@@ -54,12 +54,12 @@ class Responder {
 
   struct Response {
     bool atomic = false;
-    uint32_t psn = 0;        // of its first packet
+    uint32_t psn = 0;  // of its first packet
     uint32_t rkey = 0;
     uint64_t address = 0;
     uint32_t length = 0;
-    uint32_t sent = 0;       // bytes
-    uint64_t original = 0;   // atomic
+    uint32_t sent = 0;      // bytes
+    uint64_t original = 0;  // atomic
   };
   static uint32_t PsnsOf(uint32_t length, uint32_t mtu) {
     return length <= mtu ? 1 : length / mtu + (length % mtu != 0 ? 1 : 0);
@@ -119,7 +119,7 @@ class Responder {
 
   bool has_receive_ = false;
   ReceiveRequest receive_;
-  uint64_t received_ = 0;      // bytes of the SEND so far
+  uint64_t received_ = 0;  // bytes of the SEND so far
 
   uint64_t write_address_ = 0;
   uint32_t write_rkey_ = 0;
@@ -134,7 +134,7 @@ class Responder {
   uint32_t ack_psn_ = 0;
   uint8_t nak_syndrome_ = 0;
   uint32_t nak_psn_ = 0;
-  uint32_t dropped_psn_ = 0;   // newest PSN dropped since nak_sent_
+  uint32_t dropped_psn_ = 0;  // newest PSN dropped since nak_sent_
 
   std::array<KeptAtomic, kAtomicsKept> atomics_;
   uint32_t next_atomic_ = 0;

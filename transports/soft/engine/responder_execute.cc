@@ -11,7 +11,8 @@ namespace verbscope::soft {
 void Responder::Accept(const Header& header, bool ends, uint32_t psns) {
   expected_psn_ = PsnAdd(expected_psn_, psns);
   nak_sent_ = false;
-  if (nak_pending_) [[unlikely]] NakOvertaken();
+  if (nak_pending_) [[unlikely]]
+    NakOvertaken();
   if (ends) msn_ = (msn_ + 1) & kPsnMask;
   if (header.ack_request) QueueAck(header.psn);
 }
@@ -40,8 +41,8 @@ Responder::Stored Responder::Scatter(std::span<const std::byte> payload) {
       continue;
     }
     const size_t part = std::min<size_t>(payload.size(), sge.length - skip);
-    std::byte* to = context_.env.memory.Resolve(sge.lkey, sge.addr + skip, part,
-                                                queue_.pd(), IBV_ACCESS_LOCAL_WRITE);
+    std::byte* to = context_.env.memory.Resolve(sge.lkey, sge.addr + skip, part, queue_.pd(),
+                                                IBV_ACCESS_LOCAL_WRITE);
     if (to == nullptr) return Stored::kBadKey;
     DmaCopy(to, payload.data(), part);
     payload = payload.subspan(part);
@@ -87,8 +88,9 @@ void Responder::ExecuteSend(const Header& header, const OpcodeInfo& info,
   if (!ends) return;
   ++context_.env.counters.rdma_sends;
   if (info.Is(kOpIeth)) {
-    // No key of this device can be invalidated from outside (it has no memory windows). The data has
-    // arrived, so the requester hears no NAK; the receiver's request and QP fail (IBTA 9.9.3, class J).
+    // No key of this device can be invalidated from outside (it has no memory windows). The data
+    // has arrived, so the requester hears no NAK; the receiver's request and QP fail (IBTA 9.9.3,
+    // class J).
     FailReceive(IBV_WC_REM_INV_REQ_ERR);
     QueueAck(header.psn);
     context_.broken = true;
@@ -126,8 +128,8 @@ void Responder::ExecuteWrite(const Header& header, const OpcodeInfo& info,
   const uint32_t rkey = starts ? header.rkey : write_rkey_;
   if (left > 0) {
     // The whole rest is checked, so a WRITE that leaves its region changes nothing at all.
-    std::byte* to = context_.env.memory.Resolve(rkey, address, left, context_.pd,
-                                                IBV_ACCESS_REMOTE_WRITE);
+    std::byte* to =
+        context_.env.memory.Resolve(rkey, address, left, context_.pd, IBV_ACCESS_REMOTE_WRITE);
     if (to == nullptr) {
       if (has_receive_) FailReceive(IBV_WC_LOC_ACCESS_ERR);
       Refuse(kNakRemoteAccess, IBV_EVENT_QP_ACCESS_ERR);
@@ -193,7 +195,8 @@ void Responder::ExecuteAtomic(const Header& header) {
   const uint64_t original = header.opcode == Opcode::kFetchAdd
                                 ? DmaFetchAdd(at, header.swap_add)
                                 : DmaCompareSwap(at, header.compare, header.swap_add);
-  atomics_[next_atomic_++ % kAtomicsKept] = {.valid = true, .psn = header.psn, .original = original};
+  atomics_[next_atomic_++ % kAtomicsKept] = {
+      .valid = true, .psn = header.psn, .original = original};
   QueueResponse({.atomic = true, .psn = header.psn, .original = original});
   had_response_ = true;
   last_response_psn_ = header.psn;
@@ -205,7 +208,8 @@ void Responder::ExecuteAtomic(const Header& header) {
 void Responder::Flush(bool silent) {
   if (has_receive_) {
     // A program that broke the rules in the middle of a message: rxe 6.1 says so in its receive.
-    const bool own_error = context_.env.rxe() && nak_pending_ && nak_syndrome_ == kNakInvalidRequest;
+    const bool own_error =
+        context_.env.rxe() && nak_pending_ && nak_syndrome_ == kNakInvalidRequest;
     FailReceive(own_error ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_WR_FLUSH_ERR);
   }
   if (!shared_) {

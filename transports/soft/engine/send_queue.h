@@ -1,9 +1,10 @@
-// The send queue of a QP: posted requests from the oldest incomplete one to the newest, with the PSNs
-// they take. Storage only; the Requester decides what happens to them.
+// The send queue of a QP: posted requests from the oldest incomplete one to the newest, with the
+// PSNs they take. Storage only; the Requester decides what happens to them.
 //
 // Indices are free-running 32-bit counters; slot = index & mask. A slot is free again when a
-// completion that covers it was polled (unsignalled requests are covered by the next signalled one),
-// exactly as on hardware: a program that never signals fills its queue. With the device's lock held.
+// completion that covers it was polled (unsignalled requests are covered by the next signalled
+// one), exactly as on hardware: a program that never signals fills its queue. With the device's
+// lock held.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_SEND_QUEUE_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_ENGINE_SEND_QUEUE_H_
 
@@ -20,13 +21,13 @@ namespace verbscope::soft {
 struct SendRequest {
   uint64_t wr_id;
   uint64_t remote_address;
-  uint64_t compare;        // atomics
+  uint64_t compare;  // atomics
   uint64_t swap_add;
   uint32_t rkey;
-  uint32_t length;         // bytes of all SGEs or of the inline data
-  uint32_t first_psn;      // not masked to 24 bits: the requester counts on
-  uint32_t psns;           // 1, or the packets a READ's response takes
-  uint32_t immediate;      // network order; or the key to invalidate, host order
+  uint32_t length;     // bytes of all SGEs or of the inline data
+  uint32_t first_psn;  // not masked to 24 bits: the requester counts on
+  uint32_t psns;       // 1, or the packets a READ's response takes
+  uint32_t immediate;  // network order; or the key to invalidate, host order
   uint32_t sges;
   ibv_wr_opcode opcode;
   ibv_wc_status local_error;  // found at posting: completes with it when its turn comes
@@ -59,7 +60,9 @@ class SendQueue {
   ibv_sge* sges(uint32_t index) {
     return &sges_[static_cast<size_t>(index & mask_) * std::max(max_sge_, 1U)];
   }
-  std::byte* inline_data(uint32_t index) { return inline_.data() + (index & mask_) * inline_stride_; }
+  std::byte* inline_data(uint32_t index) {
+    return inline_.data() + (index & mask_) * inline_stride_;
+  }
 
   bool full() const { return tail - released >= max_requests_; }
   uint32_t free_slots() const { return max_requests_ - (tail - released); }
@@ -69,11 +72,11 @@ class SendQueue {
   uint32_t max_inline() const { return max_inline_; }
   void Clear() { head = next = tail = released = uncovered = 0; }
 
-  uint32_t head = 0;      // oldest incomplete request
-  uint32_t next = 0;      // the one whose packets are sent next; head <= next <= tail
-  uint32_t tail = 0;      // where the next post goes
-  uint32_t released = 0;  // slots freed by polling
-  uint32_t uncovered = 0; // completed requests that no completion covers yet
+  uint32_t head = 0;       // oldest incomplete request
+  uint32_t next = 0;       // the one whose packets are sent next; head <= next <= tail
+  uint32_t tail = 0;       // where the next post goes
+  uint32_t released = 0;   // slots freed by polling
+  uint32_t uncovered = 0;  // completed requests that no completion covers yet
 
  private:
   uint32_t max_requests_;

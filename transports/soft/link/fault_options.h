@@ -17,13 +17,13 @@ enum class FaultDirection : uint8_t { kSend, kReceive, kBoth };
 // What kind of packet a rule means.
 enum class FaultClass : uint8_t {
   kAny,
-  kRequest,       // SEND, WRITE, READ request, atomic
+  kRequest,  // SEND, WRITE, READ request, atomic
   kSend,
   kWrite,
-  kRead,          // READ request
+  kRead,  // READ request
   kAtomic,
-  kAck,           // positive acknowledge
-  kNak,           // RNR and all NAKs
+  kAck,  // positive acknowledge
+  kNak,  // RNR and all NAKs
   kReadResponse,
   kAtomicAck,
 };
@@ -32,10 +32,10 @@ enum class FaultClass : uint8_t {
 struct FaultRule {
   FaultDirection direction = FaultDirection::kBoth;
   FaultClass packets = FaultClass::kAny;
-  uint64_t nth = 0;            // only the n-th matching packet; 0: each
-  uint64_t transmission = 0;   // only the n-th transmission of a PSN of a QP; 0: each
-  uint32_t min_bytes = 0;      // only packets with at least this much payload
-  uint64_t hits = 0;           // at most so many; 0: no limit
+  uint64_t nth = 0;           // only the n-th matching packet; 0: each
+  uint64_t transmission = 0;  // only the n-th transmission of a PSN of a QP; 0: each
+  uint32_t min_bytes = 0;     // only packets with at least this much payload
+  uint64_t hits = 0;          // at most so many; 0: no limit
   FaultAction action = FaultAction::kDrop;
   std::chrono::nanoseconds delay = {};  // for kDelay
 };
@@ -44,8 +44,8 @@ struct FaultOptions {
   // Chances for each packet that this device sends, 0 … 1.
   double drop = 0;
   double duplicate = 0;
-  double reorder = 0;   // held back until a few later packets have gone
-  double corrupt = 0;   // one bit flipped under a stale ICRC
+  double reorder = 0;                   // held back until a few later packets have gone
+  double corrupt = 0;                   // one bit flipped under a stale ICRC
   std::chrono::nanoseconds delay = {};  // each packet, 0 none
   uint64_t seed = 1;
   std::vector<FaultRule> rules;

@@ -1,9 +1,9 @@
-// A link carries packets between devices. It is a PacketSink that also delivers what arrived, and it
-// knows who sleeps at the other end.
+// A link carries packets between devices. It is a PacketSink that also delivers what arrived, and
+// it knows who sleeps at the other end.
 //
-// Threads. Send, Poll, Flush and the arming functions are called with the device's lock held. Pending
-// needs no lock. Connect, and Serve for what happens on the link's sockets, take the lock themselves
-// only for short updates (see the implementation).
+// Threads. Send, Poll, Flush and the arming functions are called with the device's lock held.
+// Pending needs no lock. Connect, and Serve for what happens on the link's sockets, take the lock
+// themselves only for short updates (see the implementation).
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_LINK_LINK_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_LINK_LINK_H_
 

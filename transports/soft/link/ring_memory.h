@@ -77,9 +77,9 @@ class RxWindow {
     }
     return false;
   }
-  // A place may be given back or taken anew meanwhile: then this reads a page of zeros or of another
-  // ring, and whoever polls under the lock finds nothing. The thread sanitizer takes the mapping of a
-  // page for a write to it, so it is not shown this load.
+  // A place may be given back or taken anew meanwhile: then this reads a page of zeros or of
+  // another ring, and whoever polls under the lock finds nothing. The thread sanitizer takes the
+  // mapping of a page for a write to it, so it is not shown this load.
   __attribute__((no_sanitize("thread"))) bool Ready(uint32_t place) const {
     const uint32_t packet = next_[place].load(std::memory_order_relaxed);
     const Slot& slot = head(place).slots[packet % kRingSlots];
