@@ -15,6 +15,9 @@ Command AddDevices(CLI::App& app, DeviceProvider& provider) {
   return {.app = command, .run = [output_options, &provider](const std::vector<std::string>& argv) {
             Record record;
             Output output(*output_options, "devices", argv, record);
+            if (Status status = output.CheckDestinations(); !status) {
+              return output.Fail(std::move(status.error()));
+            }
             Expected<std::vector<DeviceSummary>> devices = provider.List();
             if (!devices) return output.Fail(std::move(devices.error()));
             if (devices->size() == 1) output.Notice(NoDeviceError().message);  // only the soft one

@@ -98,7 +98,7 @@ int Output::Fail(Error error, bool text) {
 int Output::Finish(bool text) {
   record_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   std::string document;
-  if (!options_.json_file.empty()) {
+  if (!options_.json_file.empty() && !file_refused_) {
     document = RenderJson(record_);
     if (Status status = WriteJsonFile(document); !status) {
       // A result that could not be kept is no success; a worse code stands.
@@ -131,6 +131,42 @@ int Output::Finish(bool text) {
   return record_.exit_code;
 }
 
+Error Output::CannotWrite(std::string_view call, int errno_value) const {
+  Error error = CallError(ErrorClass::kUsage, call, options_.json_file, errno_value);
+  error.next_step = "give --json-file a path in a folder you can write to";
+  return error;
+}
+
+std::string Output::Temporary() const {
+  return fmt::format("{}.{}.tmp", options_.json_file, ::getpid());
+}
+
+Status Output::CheckDestinations() {
+  if (options_.json_file.empty()) return {};
+  struct stat target = {};
+  const bool there = ::lstat(options_.json_file.c_str(), &target) == 0;
+  int error = 0;
+  if (there && !S_ISREG(target.st_mode)) {
+    // Opening a pipe would wait for its reader.
+    if (S_ISDIR(target.st_mode)) {
+      error = EISDIR;
+    } else if (::access(options_.json_file.c_str(), W_OK) != 0 && errno != ENOENT) {
+      error = errno;
+    }
+  } else {
+    // Permissions do not say it all (read-only or special file systems): the beginning of writing
+    // does.
+    const std::string temporary = Temporary();
+    const FileDescriptor file(
+        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file) error = errno;
+    if (file) ::unlink(temporary.c_str());
+  }
+  if (error == 0) return {};
+  file_refused_ = true;
+  return verbscope::Fail(CannotWrite("open", error));
+}
+
 // Beside the target and renamed, so that a reader sees the old document or the new one, whole.
 Status Output::WriteJsonFile(const std::string& document) const {
   struct stat target = {};
@@ -139,12 +175,10 @@ Status Output::WriteJsonFile(const std::string& document) const {
     return WriteInPlace(document);
   }
   const std::string& path = options_.json_file;
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
+  const std::string temporary = Temporary();
   const auto fail = [&](std::string_view call, int error) {
     ::unlink(temporary.c_str());
-    Error result = CallError(ErrorClass::kUsage, call, path, error);
-    result.next_step = "give --json-file a path in a folder you can write to";
-    return verbscope::Fail(std::move(result));
+    return verbscope::Fail(CannotWrite(call, error));
   };
   FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file) return fail("open", errno);
@@ -160,7 +194,7 @@ Status Output::WriteInPlace(const std::string& document) const {
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   const int error = file ? WriteAll(file.get(), document) : errno;
   if (error == 0) return {};
-  return verbscope::Fail(CallError(ErrorClass::kUsage, file ? "write" : "open", path, error));
+  return verbscope::Fail(CannotWrite(file ? "write" : "open", error));
 }
 
 }  // namespace verbscope

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmd/options.h"
@@ -27,6 +28,10 @@ class Output {
   // Said at once on standard error only: progress, places in a queue.
   void Say(const std::string& text) const;
 
+  // Before a command does its work: whether its document can be kept. A run of minutes whose result
+  // has nowhere to go is refused at once. Fails with the usage class.
+  Status CheckDestinations();
+
   // Writes the report and returns the exit code of the process. Exactly once. `text` false: no text
   // report, for a command that has printed its own lines.
   int Finish(bool text = true);
@@ -35,11 +40,14 @@ class Output {
   int Fail(Error error, bool text = true);
 
  private:
+  std::string Temporary() const;  // where the file is written before it is renamed
+  Error CannotWrite(std::string_view call, int errno_value) const;
   Status WriteJsonFile(const std::string& document) const;
   Status WriteInPlace(const std::string& document) const;
 
   const OutputOptions options_;
   Record& record_;
+  bool file_refused_ = false;  // said already that --json-file cannot be written
   std::mutex mutex_;
   std::chrono::steady_clock::time_point start_;
 };

@@ -22,6 +22,9 @@ Command AddSendLat(CLI::App& app, DeviceProvider& provider) {
           .run = [options, output_options, &provider](const std::vector<std::string>& argv) {
             Record record;
             Output output(*output_options, "send-lat", argv, record);
+            if (Status status = output.CheckDestinations(); !status) {
+              return output.Fail(std::move(status.error()));
+            }
             Expected<Plan> plan = MakePlan(options->plan, "send-lat");
             if (!plan) return output.Fail(std::move(plan.error()));
             record.plan = *plan;

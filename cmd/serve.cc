@@ -205,6 +205,9 @@ int RunServe(const ServeOptions& options, const OutputOptions& output_options,
     error.next_step = "add --once, or let the client write the document";
     return output.Fail(std::move(error));
   }
+  if (Status status = output.CheckDestinations(); !status) {
+    return output.Fail(std::move(status.error()));
+  }
   Expected<Serving> serving = Prepare(options);
   if (!serving) return output.Fail(std::move(serving.error()));
   const LocalSettings& settings = serving->responder.settings;

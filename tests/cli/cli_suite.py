@@ -85,6 +85,15 @@ with case("AFileThatCannotBeWrittenIsSaid"):
     result = run("devices", "--json-file", "/no/such/folder/x.json")
     expect(result.code != 0 and "/no/such/folder/x.json" in result.err, str(result))
 
+with case("AFileThatCannotBeWrittenIsSaidBeforeTheRun"):
+    with tempfile.TemporaryDirectory() as folder:
+        for path in ("/no/such/folder/x.json", folder, "/proc/x.json"):
+            begin = time.monotonic()
+            result = run("send-lat", "--loopback", "--device", "soft", "-D", "20s", "--json",
+                         "--json-file", path)
+            failed(result, 1, path)
+            expect(time.monotonic() - begin < 10, "the run was made first")
+
 with case("EveryByteOfArgvSurvivesInTheDocument"):
     result = run("send-lat", "--loopback", "--device", 'we"ird\\\n\x7f', "--json")
     expect(result.code == 2, str(result))
