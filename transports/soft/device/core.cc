@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 #include <utility>
 
 #include "transports/soft/device/verbs_ops.h"
@@ -35,15 +36,20 @@ SoftCore::SoftCore(const SoftOptions& options, const DeviceInfo& info)
 }
 
 Expected<std::unique_ptr<SoftCore>> SoftCore::Create(const SoftOptions& options,
-                                                     const DeviceInfo& info) {
+                                                     const DeviceInfo& info,
+                                                     std::unique_ptr<UdpPort> port) {
   std::unique_ptr<SoftCore> core(new SoftCore(options, info));
   core->async_fd_.Reset(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC));
   if (!core->async_fd_) {
     return Fail(CallError(ErrorClass::kSetup, "eventfd", options.name, errno));
   }
+  core->call_fd_.Reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!core->call_fd_) {
+    return Fail(CallError(ErrorClass::kSetup, "eventfd", options.name, errno));
+  }
   core->verbs_.context.async_fd = core->async_fd_.get();
-  Expected<std::unique_ptr<MemoryLink>> link =
-      MemoryLink::Create(core->lock_, core->link_counters_);
+  Expected<std::unique_ptr<DeviceLink>> link =
+      DeviceLink::Create(std::move(port), core->lock_, core->link_counters_);
   if (!link) return Fail(std::move(link.error()));
   core->link_ = std::move(*link);
   Expected<std::unique_ptr<PacketPath>> packets = PacketPath::Open(core->options_, *core->link_);
@@ -52,6 +58,9 @@ Expected<std::unique_ptr<SoftCore>> SoftCore::Create(const SoftOptions& options,
 
   EngineOptions engine;
   engine.profile = options.profile;
+  if (const UdpPort* udp = core->link_->port()) {
+    std::tie(engine.first_qpn, engine.last_qpn) = udp->qpns();
+  }
   engine.max_regions = options.limits.device.max_mr;
   engine.max_message_bytes = static_cast<uint32_t>(options.limits.max_message_bytes);
   core->engine_ = std::make_unique<Engine>(engine, core->packets_->sink(), *core);
@@ -86,19 +95,23 @@ void SoftCore::Tick(uint64_t now_ns) {
 
 void SoftCore::IdlePoll() {
   CountActivity();
+  helper_watches_.store(false, std::memory_order_relaxed);
   if (!lock_.TryAcquire()) return;
   Tick(NowNs());
   Service();
   lock_.Release();
 }
 
-void SoftCore::Drive(uint64_t now_ns) {
+size_t SoftCore::Drive(uint64_t now_ns) {
   Tick(now_ns);
+  size_t all = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
     const size_t delivered = Deliver();
     Service();
-    if (delivered < kBatch) return;
+    all += delivered;
+    if (delivered < kBatch) break;
   }
+  return all;
 }
 
 std::optional<uint64_t> SoftCore::NextTimer() const {

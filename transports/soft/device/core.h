@@ -25,11 +25,12 @@
 #include "core/base/error.h"
 #include "core/base/file_descriptor.h"
 #include "transports/device.h"
+#include "transports/soft/device/device_link.h"
+#include "transports/soft/device/event_fd.h"
 #include "transports/soft/device/objects.h"
 #include "transports/soft/device/packet_path.h"
 #include "transports/soft/device/spin_lock.h"
 #include "transports/soft/engine/engine.h"
-#include "transports/soft/link/memory_link.h"
 #include "transports/soft/options/hooks.h"
 #include "transports/soft/options/soft_options.h"
 
@@ -40,15 +41,17 @@ uint64_t NowNs();
 
 class SoftCore final : public EventSink, public CompletionFilter {
  public:
+  // `port`: where a device on the UDP link is; null for one in memory.
   static Expected<std::unique_ptr<SoftCore>> Create(const SoftOptions& options,
-                                                    const DeviceInfo& info);
+                                                    const DeviceInfo& info,
+                                                    std::unique_ptr<UdpPort> port);
   ~SoftCore() override;
   SoftCore(const SoftCore&) = delete;
   SoftCore& operator=(const SoftCore&) = delete;
 
   SpinLock& lock() { return lock_; }
   Engine& engine() { return *engine_; }
-  MemoryLink& link() { return *link_; }
+  DeviceLink& link() { return *link_; }
   const SoftOptions& options() const { return options_; }
   verbs_context& verbs() { return verbs_; }
   ControlFaults& control_faults() { return control_faults_; }
@@ -86,8 +89,9 @@ class SoftCore final : public EventSink, public CompletionFilter {
   void Tick(uint64_t now_ns);
   // No lock. For every few hundred empty polls: timers, and a sign of life for the helper.
   void IdlePoll();
-  // Lock held. Deliver and Service until nothing waits, at most a few rounds; Tick once.
-  void Drive(uint64_t now_ns);
+  // Lock held. Deliver and Service until nothing waits, at most a few rounds; Tick once. Returns
+  // how many packets there were.
+  size_t Drive(uint64_t now_ns);
   // Lock held. When time matters next; 0: at once.
   std::optional<uint64_t> NextTimer() const;
 
@@ -102,6 +106,18 @@ class SoftCore final : public EventSink, public CompletionFilter {
       Tick(NowNs());
   }
   void CountActivity() { activity_.fetch_add(1, std::memory_order_relaxed); }
+
+  // Over UDP no peer wakes who waits for an event: the helper has to watch the sockets, from the
+  // first arm on until the program polls again and again.
+  bool helper_watches() const { return helper_watches_.load(std::memory_order_relaxed); }
+  void AskHelperToWatch() {
+    if (!link_->udp() || helper_watches()) return;
+    helper_watches_.store(true, std::memory_order_relaxed);
+    CallHelper();
+  }
+  // Ends the helper's sleep; any thread. An eventfd.
+  void CallHelper() { AddOne(call_fd_); }
+  const FileDescriptor& call_fd() const { return call_fd_; }
 
   // Lock held. Tells peers (or withdraws) that a CQ waits for an event.
   void ArmPeers(SoftCq& cq);
@@ -161,9 +177,11 @@ class SoftCore final : public EventSink, public CompletionFilter {
   ibv_device device_{};
   verbs_context verbs_{};
   Counters link_counters_;
-  std::unique_ptr<MemoryLink> link_;
+  std::unique_ptr<DeviceLink> link_;
   std::unique_ptr<PacketPath> packets_;
   std::unique_ptr<Engine> engine_;
+  FileDescriptor call_fd_;
+  std::atomic<bool> helper_watches_{false};
   FileDescriptor async_fd_;  // eventfd in semaphore mode: one count per event
   std::deque<ibv_async_event> async_events_;
   std::vector<CompletionQueue*> overrun_;

@@ -50,7 +50,7 @@ SoftCq* SoftCore::TakeCqEvent(SoftChannel& channel, uint64_t now_ns) {
     woken |= TakeOne(channel.event_fd);
     Drive(now_ns);
     // A device that talks to itself may have written to this very channel.
-    if (link_->wakes().channels == written && !link_->Pending()) break;
+    if (link_->wakes().channels == written && !link_->Backlog()) break;
   }
   if (channel.events.empty() && woken && ArmPeersAgain(channel)) Drive(now_ns);
   channel.reading = false;
@@ -59,7 +59,7 @@ SoftCq* SoftCore::TakeCqEvent(SoftChannel& channel, uint64_t now_ns) {
     first = channel.events.front();
     channel.events.pop_front();
   }
-  if (!channel.events.empty() || link_->Pending()) AddOne(channel.event_fd);
+  if (!channel.events.empty() || link_->Backlog()) AddOne(channel.event_fd);
   return first;
 }
 
@@ -85,7 +85,7 @@ void SoftCore::Forget(SoftCq& cq) {
   if (std::erase(channel.events, &cq) == 0) return;
   TakeOne(channel.event_fd);
   Drive(NowNs());
-  if (!channel.events.empty() || link_->Pending()) AddOne(channel.event_fd);
+  if (!channel.events.empty() || link_->Backlog()) AddOne(channel.event_fd);
 }
 
 void SoftCore::ArmPeers(SoftCq& cq) {

@@ -115,6 +115,7 @@ int RequestNotify(ibv_cq* base, int solicited_only) {
   cq.queue.Arm(solicited_only != 0);
   cq.shown = cq.queue.size();
   core.ArmPeers(cq);
+  core.AskHelperToWatch();
   // What arrived before the peers knew has to raise its event from here.
   if (core.NeedsService()) core.Drive(NowNs());
   return 0;

@@ -55,7 +55,8 @@ const Expectations& ExpectationsOf(Profile profile) {
 
 std::string DeviceParam::NameOf(const testing::TestParamInfo<DeviceParam>& info) {
   return std::string(info.param.profile == Profile::kIbta ? "Ibta" : "Rxe61") +
-         (info.param.one_device ? "OneDevice" : "TwoDevices");
+         (info.param.one_device ? "OneDevice" : "TwoDevices") +
+         (info.param.link == LinkKind::kUdp ? "Udp" : "");
 }
 
 ibv_qp_attr InitAttributes(const ConnectOptions& options) {
@@ -66,7 +67,8 @@ ibv_qp_attr InitAttributes(const ConnectOptions& options) {
   return attributes;
 }
 
-ibv_qp_attr RtrAttributes(Device& device, const ibv_qp& peer, const ConnectOptions& options) {
+ibv_qp_attr RtrAttributes(Device& device, const ibv_qp& peer, const ConnectOptions& options,
+                          Device* peer_device) {
   ibv_qp_attr attributes = {};
   attributes.qp_state = IBV_QPS_RTR;
   attributes.path_mtu = options.mtu;
@@ -78,10 +80,11 @@ ibv_qp_attr RtrAttributes(Device& device, const ibv_qp& peer, const ConnectOptio
   ibv_ah_attr& address = attributes.ah_attr;
   address.port_num = 1;
   address.dlid = static_cast<uint16_t>(port.lid);
-  // Both ends are on this host, so the last GID, the loopback's, is good for both.
+  // Both ends are on this host, so the last GID, the loopback's, is good for both in memory.
+  const PortInfo& peer_port = (peer_device != nullptr ? *peer_device : device).info().ports.front();
   address.is_global = 1;
   address.grh.sgid_index = static_cast<uint8_t>(port.gids.back().index);
-  address.grh.dgid = port.gids.back().raw;
+  address.grh.dgid = peer_port.gids.back().raw;
   address.grh.hop_limit = 64;
   return attributes;
 }
@@ -105,7 +108,7 @@ Status ToInit(End& end, const ConnectOptions& options) {
 Status ToRtr(End& end, End& peer, const ConnectOptions& options) {
   const std::vector<std::byte> blob = peer.device->PeerBlob(peer.qp.get());
   if (Status status = end.device->AcceptPeerBlob(end.qp.get(), blob); !status) return status;
-  ibv_qp_attr attributes = RtrAttributes(*end.device, *peer.qp.get(), options);
+  ibv_qp_attr attributes = RtrAttributes(*end.device, *peer.qp.get(), options, peer.device);
   return end.device->ModifyQp(end.qp.get(), attributes, kRtrMask, "INIT to RTR");
 }
 
@@ -324,6 +327,7 @@ End MakeEnd(Device& device, const EndOptions& options) {
 void DeviceTest::OpenDevices(const SoftOptions& options) {
   SoftOptions mine = options;
   mine.profile = GetParam().profile;
+  if (udp()) mine.link = LinkKind::kUdp;
   first_ = OpenDevice(mine);
   first_->set_teardown_report(&report_);
   if (GetParam().one_device) return;

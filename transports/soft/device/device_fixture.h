@@ -48,15 +48,21 @@ struct Expectations {
 };
 const Expectations& ExpectationsOf(Profile profile);
 
-// One run of a test: the rule book, and whether a QP's peer is on the same device.
+// One run of a test: the rule book, whether a QP's peer is on the same device, and the link.
 struct DeviceParam {
   Profile profile = Profile::kIbta;
   bool one_device = false;
+  LinkKind link = LinkKind::kMemory;
   static std::string NameOf(const testing::TestParamInfo<DeviceParam>& info);
 };
-inline const auto kAllDevices =
+inline const auto kMemoryDevices =
     testing::Values(DeviceParam{Profile::kIbta, false}, DeviceParam{Profile::kIbta, true},
                     DeviceParam{Profile::kRxe61, false}, DeviceParam{Profile::kRxe61, true});
+inline const auto kAllDevices =
+    testing::Values(DeviceParam{Profile::kIbta, false}, DeviceParam{Profile::kIbta, true},
+                    DeviceParam{Profile::kRxe61, false}, DeviceParam{Profile::kRxe61, true},
+                    DeviceParam{Profile::kIbta, false, LinkKind::kUdp},
+                    DeviceParam{Profile::kIbta, true, LinkKind::kUdp});
 inline const auto kIbtaDevices =
     testing::Values(DeviceParam{Profile::kIbta, false}, DeviceParam{Profile::kIbta, true});
 
@@ -118,7 +124,9 @@ constexpr int kRtrMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DES
 constexpr int kRtsMask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                          IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 ibv_qp_attr InitAttributes(const ConnectOptions& options = {});
-ibv_qp_attr RtrAttributes(Device& device, const ibv_qp& peer, const ConnectOptions& options = {});
+// `peer_device`: of `peer`, if it is another one than `device`.
+ibv_qp_attr RtrAttributes(Device& device, const ibv_qp& peer, const ConnectOptions& options = {},
+                          Device* peer_device = nullptr);
 ibv_qp_attr RtsAttributes(const ConnectOptions& options = {});
 // The steps of a program, with the blobs exchanged.
 Status ToInit(End& end, const ConnectOptions& options = {});
@@ -205,6 +213,7 @@ class DeviceTest : public testing::TestWithParam<DeviceParam> {
   SoftDevice& first() { return Opened(first_); }
   SoftDevice& second() { return GetParam().one_device ? first() : Opened(second_); }
   void CloseSecond() { second_.reset(); }
+  bool udp() const { return GetParam().link == LinkKind::kUdp; }
   const Expectations& expected() const { return ExpectationsOf(GetParam().profile); }
 
   std::pair<End, End> ConnectedPair(const EndOptions& a = {}, const EndOptions& b = {},

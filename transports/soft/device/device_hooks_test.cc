@@ -273,7 +273,7 @@ TEST_P(HooksTest, APortThatIsDownConnectsNobody) {
   EXPECT_NE(refused.error().message.find("DOWN"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(, HooksTest, kAllDevices, DeviceParam::NameOf);
+INSTANTIATE_TEST_SUITE_P(, HooksTest, kMemoryDevices, DeviceParam::NameOf);
 
 }  // namespace
 }  // namespace verbscope::soft

@@ -242,6 +242,7 @@ TEST_P(EventTest, ABlockingReadReturnsAtTheNextMessage) {
 }
 
 TEST_P(EventTest, TheSenderWakesASleeperInPollItself) {
+  if (udp()) GTEST_SKIP() << "the helper wakes it";
   auto [a, b] = Ends();
   AwaitDirectWake(a, b);
   for (int i = 0; i < 20; ++i) {

@@ -3,12 +3,10 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -52,8 +50,6 @@ class AllSignalsBlocked {
 }  // namespace
 
 Status Helper::Start() {
-  stop_fd_.Reset(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!stop_fd_) return Fail(CallError(ErrorClass::kSetup, "eventfd", "helper", errno));
   const AllSignalsBlocked blocked;
   try {
     thread_ = std::thread([this] { Run(); });
@@ -67,7 +63,7 @@ Status Helper::Start() {
 void Helper::Stop() {
   if (!thread_.joinable()) return;
   stop_.store(true, std::memory_order_relaxed);
-  AddOne(stop_fd_);
+  core_.CallHelper();
   thread_.join();
 }
 
@@ -75,8 +71,8 @@ void Helper::Run() {
   while (!stopping()) {
     core_.link().Serve();
     const uint64_t activity = core_.activity();
-    if (activity != seen_activity_) {
-      seen_activity_ = activity;
+    const bool driven = std::exchange(seen_activity_, activity) != activity;
+    if (driven && !core_.helper_watches()) {
       LookIn();
     } else {
       TakeOver();
@@ -99,9 +95,9 @@ void Helper::TakeOver() {
     bool more = false;
     {
       const SpinLockHolder hold(core_.lock());
-      if (core_.link().Pending()) last_work = now;
-      core_.Drive(now);
-      more = core_.link().Pending();
+      const size_t delivered = core_.Drive(now);
+      if (delivered > 0) last_work = now;
+      more = delivered > 0 || core_.link().Backlog();
       const bool quiet = last_work == 0 || now - last_work >= kLingerNs || now < crowded_until_ns_;
       if (quiet && !more && core_.link().PrepareSleep()) {
         sleep_ns = SleepTime(now);
@@ -134,10 +130,11 @@ uint64_t Helper::SleepTime(uint64_t now_ns) const {
 void Helper::Sleep(uint64_t for_ns) {
   std::array<pollfd, 2> waiting = {
       pollfd{.fd = core_.link().wait_fd(), .events = POLLIN, .revents = 0},
-      pollfd{.fd = stop_fd_.get(), .events = POLLIN, .revents = 0}};
+      pollfd{.fd = core_.call_fd().get(), .events = POLLIN, .revents = 0}};
   const timespec timeout = {.tv_sec = static_cast<time_t>(for_ns / 1'000'000'000),
                             .tv_nsec = static_cast<long>(for_ns % 1'000'000'000)};
   ::ppoll(waiting.data(), waiting.size(), for_ns == kForeverNs ? nullptr : &timeout, nullptr);
+  if (waiting[1].revents != 0) TakeOne(core_.call_fd());
 }
 
 }  // namespace verbscope::soft

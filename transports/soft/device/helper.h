@@ -10,6 +10,9 @@
 // turns out to be expensive, because the machine has more to do than it has cores, it sleeps at
 // once.
 //
+// Over UDP no peer can wake the program that waits for an event, so there the helper watches the
+// sockets as soon as a CQ is armed, and raises the event itself.
+//
 // Owned by the device; started and joined by it.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_HELPER_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_DEVICE_HELPER_H_
@@ -20,7 +23,6 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/base/file_descriptor.h"
 #include "transports/soft/device/core.h"
 
 namespace verbscope::soft {
@@ -48,7 +50,6 @@ class Helper {
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 
   SoftCore& core_;
-  FileDescriptor stop_fd_;
   std::atomic<bool> stop_{false};
   uint64_t seen_activity_ = 0;
   uint64_t look_in_ns_ = 0;

@@ -127,6 +127,8 @@ TEST_P(DeadPeerTest, AnEndThatIsNotReadyOrInErrorIsAsGone) {
     const uint64_t before = dropped();
     ASSERT_EQ(Post(a, Send(a, 1, 8)), 0);
     EXPECT_EQ(Wait(a.send_cq).status, IBV_WC_RETRY_EXC_ERR);
+    // Over UDP an end that lost its path by RESET does not even look.
+    if (udp() && state == IBV_QPS_RESET) continue;
     EXPECT_TRUE(AwaitUntil([&] { return dropped() - before == 2; }));
   }
 }
@@ -152,12 +154,14 @@ TEST_P(DeadPeerTest, AWrongQueuePairNumberIsAsGone) {
   ASSERT_TRUE(ToInit(a));
   const auto blob = b.device->PeerBlob(b.qp.get());
   ASSERT_TRUE(a.device->AcceptPeerBlob(a.qp.get(), blob));
-  ibv_qp_attr rtr = RtrAttributes(*a.device, *b.qp.get());
+  ibv_qp_attr rtr = RtrAttributes(*a.device, *b.qp.get(), {}, b.device);
   rtr.dest_qp_num = 0xabcdef;
   ASSERT_TRUE(a.device->ModifyQp(a.qp.get(), rtr, kRtrMask, "INIT to RTR"));
   ASSERT_TRUE(ToRts(a, options));
   ASSERT_EQ(Post(a, Send(a, 1, 8)), 0);
   EXPECT_EQ(Wait(a.send_cq).status, IBV_WC_RETRY_EXC_ERR);
+  // Over UDP an end without a path does not even look.
+  if (udp() && !GetParam().one_device) return;
   EXPECT_TRUE(AwaitUntil([this] { return Counter(second(), "unknown_qpn") == 2; }));
 }
 
@@ -170,6 +174,7 @@ TEST_P(DeadPeerTest, AReopenedDeviceIsANewPeer) {
   EXPECT_EQ(Wait(a.send_cq).status, IBV_WC_RETRY_EXC_ERR);
   SoftOptions options;
   options.profile = GetParam().profile;
+  options.link = GetParam().link;
   const auto again = OpenDevice(options);
   End c = MakeEnd(*again);
   ASSERT_TRUE(ToState(a, IBV_QPS_RESET));

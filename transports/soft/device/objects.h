@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/file_descriptor.h"
+#include "transports/soft/device/link_use.h"
 #include "transports/soft/engine/completion_queue.h"
 #include "transports/soft/engine/queue_pair.h"
 #include "transports/soft/engine/receive_queue.h"
@@ -95,8 +96,8 @@ struct SoftQp : ibv_qp_ex {
   QueuePair* pair = nullptr;  // owned by the engine
   SoftPd* owner = nullptr;
   SoftSrq* shared_receives = nullptr;
-  std::vector<std::byte> peer_blob;   // of the peer's device, from AcceptPeerBlob
-  std::optional<uint32_t> link_path;  // a user of this path of the link until reset or destroyed
+  std::vector<std::byte> peer_blob;  // of the peer's device, from AcceptPeerBlob
+  std::optional<LinkUse> link_use;
 
   // ibv_wr_start … ibv_wr_complete: requests being built, and where their SGEs and inline data are.
   std::vector<ibv_send_wr> building;

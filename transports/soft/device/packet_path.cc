@@ -33,7 +33,7 @@ CaptureClaim::~CaptureClaim() {
 }
 
 Expected<std::unique_ptr<PacketPath>> PacketPath::Open(const SoftOptions& options,
-                                                       MemoryLink& link) {
+                                                       DeviceLink& link) {
   std::unique_ptr<PacketPath> path(new PacketPath(link));
   RawPacketSink* raw = &link;
   if (!options.pcap_path.empty()) path->claim_ = CaptureClaim::Take(options.pcap_path);

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "transports/soft/device/device_link.h"
 #include "transports/soft/engine/counters.h"
 #include "transports/soft/engine/packet_io.h"
 #include "transports/soft/link/capture.h"
@@ -20,7 +21,6 @@
 #include "transports/soft/link/fault_policy.h"
 #include "transports/soft/link/fault_receiver.h"
 #include "transports/soft/link/fault_sink.h"
-#include "transports/soft/link/memory_link.h"
 #include "transports/soft/options/soft_options.h"
 
 namespace verbscope::soft {
@@ -43,7 +43,7 @@ class CaptureClaim {
 class PacketPath {
  public:
   // Fails when the capture file cannot be made.
-  static Expected<std::unique_ptr<PacketPath>> Open(const SoftOptions& options, MemoryLink& link);
+  static Expected<std::unique_ptr<PacketPath>> Open(const SoftOptions& options, DeviceLink& link);
 
   // Where the engine sends, and where the link delivers once the engine is known. `counters`: of
   // what is lost on the way in.
@@ -58,9 +58,9 @@ class PacketPath {
   FaultCounts faults() const { return policy_ != nullptr ? policy_->counts() : FaultCounts{}; }
 
  private:
-  explicit PacketPath(MemoryLink& link) : link_(link), sink_(&link) {}
+  explicit PacketPath(DeviceLink& link) : link_(link), sink_(&link.sink()) {}
 
-  MemoryLink& link_;
+  DeviceLink& link_;
   PacketSink* sink_;
   PacketReceiver* receiver_ = nullptr;
   std::unique_ptr<CaptureClaim> claim_;

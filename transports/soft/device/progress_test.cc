@@ -86,6 +86,7 @@ TEST_P(ProgressTest, ANewPeerIsTakenInDuringEndlessTraffic) {
   auto [a, b] = ConnectedPair({.cqe = 256}, {});
   SoftOptions mine;
   mine.profile = GetParam().profile;
+  mine.link = GetParam().link;
   const auto third = OpenDevice(mine);
   End c = MakeEnd(*third, {.cqe = 256});
   End d = MakeEnd(second());
@@ -148,7 +149,7 @@ TEST_P(ProgressTest, ASleeperIsWokenByTheRepetitionOfALostMessage) {
                                  .hits = 3});
   OpenDevices(options);
   auto [a, b] = ConnectedPair({}, {.channel = true}, {.timeout = 12});
-  AwaitDirectWake(a, b);
+  if (!udp()) AwaitDirectWake(a, b);
   const uint64_t woken = Counter(first(), "peer_channels_woken");
   ASSERT_EQ(PostReceive(b, 1, 200), 0);
   ASSERT_EQ(ibv_req_notify_cq(b.recv_cq, 0), 0);
@@ -160,7 +161,8 @@ TEST_P(ProgressTest, ASleeperIsWokenByTheRepetitionOfALostMessage) {
   EXPECT_EQ(Wait(b.recv_cq).wr_id, 1U);
   EXPECT_EQ(Wait(a.send_cq).status, IBV_WC_SUCCESS);
   // Three times in vain, and once more: the sleeper asks again whenever it was woken for nothing.
-  EXPECT_EQ(Counter(first(), "peer_channels_woken") - woken, 4U);
+  const uint64_t expected_wakes = udp() ? 0 : 4;
+  EXPECT_EQ(Counter(first(), "peer_channels_woken") - woken, expected_wakes);
 }
 
 INSTANTIATE_TEST_SUITE_P(, ProgressTest, kAllDevices, DeviceParam::NameOf);

@@ -54,30 +54,23 @@ std::vector<std::byte> SoftDevice::PeerBlob(ibv_qp* /*qp*/) { return core_->link
 Status SoftDevice::AcceptPeerBlob(ibv_qp* base, std::span<const std::byte> blob) {
   const std::lock_guard lock(mutex_);
   if (!qps_.Has(Of(base))) return Fail(Unknown("connecting a QP"));
-  if (blob.empty()) {
-    Error error;
-    error.error_class = ErrorClass::kSetup;
-    error.message = "the peer's device is no soft device, and this one is";
-    error.cause = "a soft device in memory reaches soft devices of the same user on the same host";
-    error.next_step = "use --device soft on both sides, or a real device on both";
-    return Fail(std::move(error));
-  }
+  if (Status status = core_->link().CheckBlob(blob); !status) return status;
   Of(base).peer_blob.assign(blob.begin(), blob.end());
   return {};
 }
 
-Status SoftDevice::ConnectPath(SoftQp& qp, const ibv_ah_attr& path) {
+Status SoftDevice::ConnectPath(SoftQp& qp, const ibv_ah_attr& path, uint32_t peer_qpn) {
   const GidSlot* source = FindGid(path.grh.sgid_index);
   const ibv_gid none = {};
   const Flow flow = FlowOf(path, source != nullptr ? source->gid : none, qp.pair->qpn());
-  if (qp.peer_blob.empty()) {
+  if (qp.peer_blob.empty() && !core_->link().udp()) {
     return Fail(Refused("ibv_modify_qp", "INIT to RTR", EINVAL,
                         "the soft device was not told where the peer is"));
   }
-  Expected<PathId> connected =
-      core_->link().Connect(qp.peer_blob, flow, Deadline::After(kConnectTime));
+  Expected<LinkUse> connected =
+      core_->link().Connect(qp.peer_blob, flow, peer_qpn, Deadline::After(kConnectTime));
   if (!connected) return Fail(std::move(connected.error()));
-  qp.link_path = *connected;
+  qp.link_use = *connected;
   return {};
 }
 
@@ -109,10 +102,11 @@ Status SoftDevice::ModifyQp(ibv_qp* base, ibv_qp_attr& attributes, int mask,
     const GidSlot* source = FindGid(attributes.ah_attr.grh.sgid_index);
     facts.source_gid = source != nullptr ? source->gid : ibv_gid{};
     if (Status status = CheckRtrInputs(attributes, facts); !status) return status;
-    if (Status status = ConnectPath(qp, attributes.ah_attr); !status) return status;
+    if (Status status = ConnectPath(qp, attributes.ah_attr, attributes.dest_qp_num); !status)
+      return status;
   }
   int result = 0;
-  std::optional<uint32_t> unused;
+  std::optional<LinkUse> unused;
   {
     const SpinLockHolder hold(core_->lock());
     const ibv_qp_state from = qp.pair->state();
@@ -120,16 +114,18 @@ Status SoftDevice::ModifyQp(ibv_qp* base, ibv_qp_attr& attributes, int mask,
     if (to_reset) core_->DisarmPeersOf(*qp.pair);
     result = qp.pair->Modify(attributes, mask);
     if (to_rtr && result == 0) {
-      qp.pair->SetPath(*qp.link_path);
+      qp.pair->SetPath(qp.link_use->path);
       core_->ArmPeersOf(*qp.pair);
     } else if (to_rtr || qp.pair->state() == IBV_QPS_RESET) {
-      unused = std::exchange(qp.link_path, std::nullopt);
+      unused = std::exchange(qp.link_use, std::nullopt);
     }
     base->state = qp.pair->state();
     if (from != base->state) core_->engine().Touch(*qp.pair);
     core_->Service();
   }
   if (unused) core_->link().Disconnect(*unused);
+  // It may be asleep for good: there were no timers and no packets to expect.
+  if (to_rtr && result == 0) core_->CallHelper();
   if (result == 0) return {};
   return Fail(
       Refused("ibv_modify_qp", what, result,

@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <limits>
 #include <utility>
 
 #include "transports/common/mapped_buffer.h"
 #include "transports/soft/device/call_error.h"
+#include "transports/soft/link/udp_route.h"
 #include "transports/soft/options/presentation.h"
 
 namespace verbscope::soft {
@@ -21,6 +23,9 @@ namespace {
 constexpr int kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                            IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
                            IBV_ACCESS_RELAXED_ORDERING;
+
+// Processes that share an address answer at once, unless one is stopped.
+constexpr std::chrono::seconds kJoinTime(3);
 
 // Keys cannot be guessed: another process that reaches the device must have been told.
 uint32_t RandomKey() {
@@ -52,14 +57,29 @@ SoftDevice::SoftDevice(const SoftOptions& options, std::string_view firmware)
     : options_(options),
       gids_(GidTable(options_, ReadHostAddresses())),
       info_(MakeDeviceInfo(options_, gids_, firmware)) {
-  info_.link = "memory";
-  info_.icrc = "not needed in memory";
+  const bool udp = options_.link == LinkKind::kUdp;
+  info_.link = udp ? "udp" : "memory";
+  info_.icrc = udp ? "made and checked" : "not needed in memory";
 }
 
 Expected<std::unique_ptr<SoftDevice>> SoftDevice::Open(const SoftOptions& options,
                                                        std::string_view firmware) {
-  std::unique_ptr<SoftDevice> device(new SoftDevice(options, firmware));
-  Expected<std::unique_ptr<SoftCore>> core = SoftCore::Create(device->options_, device->info_);
+  SoftOptions own = options;
+  std::unique_ptr<UdpPort> port;
+  if (options.link == LinkKind::kUdp) {
+    Expected<std::unique_ptr<UdpPort>> taken =
+        UdpPort::Take(options.address, Deadline::After(kJoinTime));
+    if (!taken) return Fail(std::move(taken.error()));
+    port = std::move(*taken);
+    own.address = port->gid();
+    const uint32_t fits = RoceMtu(port->interface_mtu_bytes());
+    if (!own.port.active_mtu_given && fits != 0) {
+      own.port.active_mtu_bytes = std::min(own.port.active_mtu_bytes, fits);
+    }
+  }
+  std::unique_ptr<SoftDevice> device(new SoftDevice(own, firmware));
+  Expected<std::unique_ptr<SoftCore>> core =
+      SoftCore::Create(device->options_, device->info_, std::move(port));
   if (!core) return Fail(std::move(core.error()));
   device->core_ = std::move(*core);
   // Everything that is asked of a real device when it is opened.
@@ -198,6 +218,16 @@ std::vector<std::pair<std::string, uint64_t>> SoftDevice::ReadCounters() {
   add("helper_wakeups", core_->helper_wakeups);
   add("cq_events", core_->events_raised);
   ForEach(core_->faults(), add);
+  if (core_->link().udp()) {
+    const UdpCounts counts = core_->link().udp_counts();
+    add("unknown_source", counts.unknown_source);
+    add("ecn_marked", counts.ecn_marked);
+    add("cnps", counts.cnps);
+    add("ip_ids_recovered", counts.id_recovered);
+    add("udp_bursts", counts.bursts);
+    add("udp_bursts_refused", counts.bursts_refused);
+    add("udp_blocked", counts.blocked);
+  }
   return counters;
 }
 

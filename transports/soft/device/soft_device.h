@@ -80,7 +80,7 @@ class SoftDevice final : public Device {
   uint32_t NewHandle() { return next_handle_++; }
   const GidSlot* FindGid(int index) const;
   // A path from the QP to the peer it was told of.
-  Status ConnectPath(SoftQp& qp, const ibv_ah_attr& path);
+  Status ConnectPath(SoftQp& qp, const ibv_ah_attr& path, uint32_t peer_qpn);
 
   const SoftOptions options_;
   std::vector<GidSlot> gids_;

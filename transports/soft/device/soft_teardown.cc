@@ -105,7 +105,7 @@ Status SoftDevice::Destroy(ibv_qp* base) {
     if (qp.shared_receives != nullptr) --qp.shared_receives->users;
     gone = qps_.Take(Of(base));
   }
-  if (gone->link_path) core_->link().Disconnect(*gone->link_path);
+  if (gone->link_use) core_->link().Disconnect(*gone->link_use);
   ::pthread_mutex_destroy(&gone->qp_base.mutex);
   ::pthread_cond_destroy(&gone->qp_base.cond);
   return {};

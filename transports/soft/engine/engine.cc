@@ -25,11 +25,10 @@ void Engine::DestroyQp(QueuePair& qp) {
 }
 
 std::optional<uint32_t> Engine::FreeQpn() {
-  // 0 and 1 are special QPs; counting on delays the use of a number that a late packet may name.
-  for (uint32_t tried = 0; tried < kMaxQps; ++tried) {
+  // Counting on delays the use of a number that a late packet may name.
+  for (uint32_t tried = 0; tried < 2 * kMaxQps; ++tried) {
     const uint32_t qpn = next_qpn_;
-    next_qpn_ = (next_qpn_ + 1) & kPsnMask;
-    if (next_qpn_ == kPsnMask || next_qpn_ < 17) next_qpn_ = 17;
+    next_qpn_ = qpn == env_.options.last_qpn ? env_.options.first_qpn : qpn + 1;
     if (qps_[qpn % kMaxQps] == nullptr) return qpn;
   }
   return std::nullopt;

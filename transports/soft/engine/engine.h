@@ -28,7 +28,7 @@ class Engine : public PacketReceiver {
   static constexpr uint32_t kMaxQps = 1024;
 
   Engine(const EngineOptions& options, PacketSink& sink, EventSink& events)
-      : env_(options, sink, events) {}
+      : env_(options, sink, events), next_qpn_(options.first_qpn) {}
 
   // A QP in RESET. `options.qpn` must be free in the table (see FreeQpn).
   QueuePair& CreateQp(const QpOptions& options);
@@ -71,7 +71,7 @@ class Engine : public PacketReceiver {
   std::vector<QueuePair*> live_;
   std::vector<QueuePair*> active_;
   std::vector<QueuePair*> transmitting_;
-  uint32_t next_qpn_ = 17;
+  uint32_t next_qpn_;
 };
 
 }  // namespace verbscope::soft

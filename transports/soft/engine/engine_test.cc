@@ -180,5 +180,15 @@ TEST(EngineTest, ZeroLengthNeedsNeitherKeyNorAddress) {
   EXPECT_EQ(received[1].wr_id, 2U);
 }
 
+TEST(EngineTest, QpNumbersStayInTheirRangeAndComeBackLast) {
+  const EngineOptions options = {.first_qpn = 0x70000, .last_qpn = 0x70000 + 2 * Engine::kMaxQps};
+  World world(options, {}, 1);
+  uint32_t expected = options.first_qpn;
+  for (uint32_t i = 0; i < 5 * Engine::kMaxQps; ++i) {
+    ASSERT_EQ(world.a.engine.FreeQpn(), expected);
+    expected = expected == options.last_qpn ? options.first_qpn : expected + 1;
+  }
+}
+
 }  // namespace
 }  // namespace verbscope::soft::testing

@@ -40,6 +40,10 @@ struct EngineOptions {
   Profile profile = Profile::kIbta;
   uint32_t max_regions = 4096;
   uint32_t max_message_bytes = 1U << 30;
+  // QP numbers are taken from [first_qpn, last_qpn], at least kMaxQps numbers. 0, 1 and 0xffffff
+  // are special; devices that share an address have ranges of their own.
+  uint32_t first_qpn = 17;
+  uint32_t last_qpn = 0xfffffe;
   // Request packets in flight per QP. rxe as a peer takes 128.
   uint32_t window_packets = 128;
 };

@@ -239,6 +239,7 @@ Expected<SoftOptions> Finish(Draft draft) {
     return Fail(RuleError(fmt::format("mtu={} is refused", port.active_mtu_bytes),
                           fmt::format("port.max_mtu is {}", port.max_mtu_bytes)));
   }
+  port.active_mtu_given = draft.mtu_given;
   const bool infiniband = port.link_layer == LinkLayer::kInfiniBand;
   if (infiniband) {
     if (!draft.lid_given) port.lid = 1;
@@ -246,6 +247,16 @@ Expected<SoftOptions> Finish(Draft draft) {
   }
   if (infiniband && draft.options.address) {
     return Fail(RuleError("addr is refused", "port.link_layer is InfiniBand, which has no IP"));
+  }
+  if (draft.options.link == LinkKind::kUdp) {
+    if (infiniband) {
+      return Fail(
+          RuleError("link=udp is refused", "port.link_layer is InfiniBand, which has no IP"));
+    }
+    if (port.gids) {
+      return Fail(RuleError("port.gids is refused",
+                            "with link=udp the GID is the address of the device, addr"));
+    }
   }
   for (const GidSlot& slot : port.gids.value_or(std::vector<GidSlot>())) {
     if (slot.type.empty() || (slot.type == "IB") == infiniband) continue;

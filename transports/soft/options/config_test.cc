@@ -163,8 +163,7 @@ TEST(Config, RefusesWhatItDoesNotUnderstand) {
        "unknown key 'port.lids': the keys here are state, link_layer, lid, sm_lid, max_mtu or "
        "gids. Next: write 'lid'."},
       {R"({"port": []})", "port is not an object."},
-      {R"({"link": "udp"})",
-       "link='udp' is refused: this build has only the memory link; allowed: auto or memory."},
+      {R"({"link": "rdma"})", "link='rdma' is refused: allowed: auto, memory or udp."},
       {R"({"profile": "rxe"})",
        "profile='rxe' is refused: allowed: ibta or rxe-6.1. Next: write 'rxe-6.1'."},
       {R"({"inline": 1025})", "inline=1025 is refused: allowed: a whole number from 0 to 1024."},

@@ -28,7 +28,7 @@ void CheckOptions(const SoftOptions& options) {
   Require(options.port.max_mtu_bytes <= 4096);
   Require(options.limits.max_inline_bytes <= kMaxInlineBytes);
   Require(options.limits.device.max_cqe > 0);
-  Require(options.link != LinkKind::kUdp);
+  Require(options.link != LinkKind::kUdp || !options.port.gids);
   const FaultOptions& fault = options.fault;
   Require(IsChance(fault.drop) && IsChance(fault.duplicate));
   Require(IsChance(fault.reorder) && IsChance(fault.corrupt));

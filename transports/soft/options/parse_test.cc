@@ -122,12 +122,8 @@ TEST(DeviceString, RefusesWhatItDoesNotUnderstand) {
       {"soft:inline=-1", "inline='-1' is refused: allowed: 0 to 1024 bytes."},
       {"soft:max_cqe=0", "max_cqe='0' is refused: allowed: 1 to 16777216."},
       {"soft:max_cqe=16777217", "max_cqe='16777217' is refused: allowed: 1 to 16777216."},
-      {"soft:link=udp",
-       "link='udp' is refused: this build has only the memory link; allowed: auto "
-       "or memory."},
       {"soft:link=mem",
-       "link='mem' is refused: this build has only the memory link; allowed: auto "
-       "or memory. Next: write 'memory'."},
+       "link='mem' is refused: allowed: auto, memory or udp. Next: write 'memory'."},
       {"soft:profile=rxe",
        "profile='rxe' is refused: allowed: ibta or rxe-6.1. Next: write "
        "'rxe-6.1'."},
@@ -206,6 +202,27 @@ TEST(DeviceString, RulesBetweenStringAndFileAreChecked) {
   ASSERT_FALSE(address);
   EXPECT_EQ(address.error().ToText(),
             "soft device: addr is refused: port.link_layer is InfiniBand, which has no IP.");
+  const auto link = ParseDeviceString("soft:link=udp,config=f",
+                                      Config(R"({"port": {"link_layer": "InfiniBand"}})"));
+  ASSERT_FALSE(link);
+  EXPECT_EQ(link.error().ToText(),
+            "soft device: link=udp is refused: port.link_layer is InfiniBand, which has no IP.");
+  const auto gids =
+      ParseDeviceString("soft:link=udp,config=f", Config(R"({"port": {"gids": []}})"));
+  ASSERT_FALSE(gids);
+  EXPECT_EQ(gids.error().ToText(),
+            "soft device: port.gids is refused: with link=udp the GID is the address of the "
+            "device, addr.");
+}
+
+TEST(DeviceString, TheUdpLinkMayHaveAnAddress) {
+  const auto own = ParseDeviceString("soft:link=udp", {});
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->link, LinkKind::kUdp);
+  EXPECT_FALSE(own->address);
+  const auto given = ParseDeviceString("soft:link=udp,addr=10.0.0.1", {});
+  ASSERT_TRUE(given);
+  EXPECT_TRUE(given->address);
 }
 
 class ReadConfigFileTest : public testing::Test {

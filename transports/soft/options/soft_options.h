@@ -20,7 +20,7 @@
 
 namespace verbscope::soft {
 
-// How packets get to the peer. kAuto: the best that this build has.
+// How packets get to the peer. kAuto: shared memory.
 enum class LinkKind : uint8_t { kAuto, kMemory, kUdp };
 std::string_view Name(LinkKind link);  // "auto", "memory", "udp"
 
@@ -68,6 +68,7 @@ struct SoftPort {
   uint16_t sm_lid = 0;
   uint32_t max_mtu_bytes = 4096;
   uint32_t active_mtu_bytes = 4096;          // of RDMA: 256, 512, 1024, 2048 or 4096
+  bool active_mtu_given = false;             // asked for; else the UDP link takes what fits
   std::optional<std::vector<GidSlot>> gids;  // in order of index; absent: from the host's addresses
 };
 

@@ -43,8 +43,8 @@ std::vector<std::string_view> NamesOf(std::span<const Choice<T>> choices) {
   return names;
 }
 
-inline constexpr std::array<Choice<LinkKind>, 2> kLinks = {
-    {{"auto", LinkKind::kAuto}, {"memory", LinkKind::kMemory}}};
+inline constexpr std::array<Choice<LinkKind>, 3> kLinks = {
+    {{"auto", LinkKind::kAuto}, {"memory", LinkKind::kMemory}, {"udp", LinkKind::kUdp}}};
 inline constexpr std::array<Choice<Profile>, 2> kProfiles = {
     {{"ibta", Profile::kIbta}, {"rxe-6.1", Profile::kRxe61}}};
 inline constexpr std::array<Choice<FaultAction>, 5> kFaultActions = {
@@ -80,8 +80,7 @@ extern const std::array<std::string_view, 24> kCompletionStatuses;
 
 inline constexpr uint64_t kLargestMaxCqe = uint64_t{1} << 24;
 
-inline constexpr std::string_view kLinkAllowed =
-    "this build has only the memory link; allowed: auto or memory";
+inline constexpr std::string_view kLinkAllowed = "allowed: auto, memory or udp";
 inline constexpr std::string_view kMtuAllowed = "allowed: 256, 512, 1024, 2048 or 4096";
 inline constexpr std::string_view kChanceAllowed =
     "allowed: a chance from 0 to 1 such as 0.01, or a percentage such as 1%";

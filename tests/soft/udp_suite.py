@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+"""The soft device over UDP as users run it: addresses of their own and shared ones, IPv4 and IPv6,
+two network namespaces, all ways of waiting, losses, a peer that dies, a port that is taken. Needs no
+RDMA device; the cases with namespaces need root and say so. Budget: 2 minutes.
+
+Prints "ok NAME" or "FAIL NAME: why" for each case; exit status 1 if any failed."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/lab"))
+os.environ.setdefault("VERBSCOPE_BIN", str(ROOT / "bazel-bin/cmd/verbscope"))
+os.environ.setdefault("LAB_OUT", tempfile.mkdtemp())
+
+from harness import *  # noqa: E402
+
+ROCE_PORT = 4791
+SHORT = ("-D", "100ms", "--warmup", "20ms")
+
+
+def over_udp(doc):
+    for side in ("local", "remote"):
+        device = doc[side]["device"]
+        expect(device["kind"] == "software" and device["link"] == "udp", f"{side}: {device}")
+        expect("checked" in device["icrc"], f"{side}: {device}")
+    expect(latency(doc, "requester")[0]["samples"] > 0, "no samples")
+
+
+def gid(doc, side):
+    return doc[side]["device"]["gid"]["value"]
+
+
+def two_processes(host, device, *args, peer_device=None, prefixes=((), ())):
+    with server("--device", peer_device or device, "--once", prefix=prefixes[0]) as (serve, port):
+        result = run("send-lat", host, "--port", port, "--device", device, *args, "--json",
+                     prefix=prefixes[1])
+        if result.code == 0:
+            expect(serve.wait(20).code == 0, "the server's exit code")
+        return result
+
+
+with case("EachProcessTakesALoopbackAddressOfItsOwn"):
+    result = two_processes("127.0.0.1", "soft:link=udp", *SHORT)
+    expect(result.code == 0, str(result))
+    over_udp(result.doc)
+    expect(gid(result.doc, "local") != gid(result.doc, "remote"), "one address for both")
+    expect(":ffff:7f" in gid(result.doc, "local"), gid(result.doc, "local"))
+
+with case("TwoProcessesShareAnAddress"):
+    result = two_processes("127.0.0.1", "soft:link=udp,addr=127.0.0.9", *SHORT)
+    expect(result.code == 0, str(result))
+    over_udp(result.doc)
+    expect(gid(result.doc, "local") == gid(result.doc, "remote"), "two addresses")
+
+with case("Ipv6WithASharedAddress"):
+    if not socket.has_ipv6 or not pathlib.Path("/proc/net/if_inet6").exists():
+        print("# no IPv6 on this host")
+    else:
+        result = two_processes("::1", "soft:link=udp,addr=::1", *SHORT)
+        expect(result.code == 0, str(result))
+        over_udp(result.doc)
+
+with case("EveryWayOfWaitingAndEverySize"):
+    for args in (("--wait", "busy:pause"), ("--wait", "event"), ("--wait", "solicited"),
+                 ("--wait", "hybrid:20us"), ("-s", "0"), ("-s", "1:4K"), ("-s", "1M"),
+                 ("-m", "256", "-s", "1000"), ("--repeat", "2")):
+        result = run("send-lat", "--loopback", "--device", "soft:link=udp", *SHORT, *args, "--json")
+        expect(result.code == 0, f"{args}: {result}")
+        over_udp(result.doc)
+
+with case("ALossyWireIsRepaired"):
+    result = run("send-lat", "--loopback", "--device",
+                 "soft:link=udp,drop=1%,duplicate=1%,reorder=1%,corrupt=1%,seed=5", "-n", "1000",
+                 "--warmup", "0", "-s", "3000", "-m", "1024", "--timeout", "12", "--retry", "7",
+                 "--json", seconds=100)
+    expect(result.code == 0, str(result))
+    expect(latency(result.doc, "requester")[0]["samples"] == 1000, "samples")
+
+with case("ALinkThatThePeerDoesNotHaveIsRefusedInASentence"):
+    result = two_processes("127.0.0.1", "soft:link=memory", *SHORT, peer_device="soft:link=udp")
+    expect(result.code == 2, str(result))
+    expect("link=udp" in result.doc["error"]["next_step"], str(result.doc["error"]))
+
+with case("APortThatIsTakenIsSaid"):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.77", ROCE_PORT))
+        result = run("send-lat", "--loopback", "--device", "soft:link=udp,addr=127.0.0.77", "--json")
+        expect(result.code == 2, str(result))
+        error = result.doc["error"]
+        expect("4791" in error["message"] + (error["cause"] or ""), str(error))
+        expect("addr=" in error["next_step"], str(error))
+
+with case("AnAddressOfAnotherHostIsRefused"):
+    result = run("send-lat", "--loopback", "--device", "soft:link=udp,addr=203.0.113.9", "--json")
+    expect(result.code == 2 and "203.0.113.9" in result.err, str(result))
+
+with case("AKilledPeerEndsTheRunAndTheAddressIsFreeAgain"):
+    for device in ("soft:link=udp", "soft:link=udp,addr=127.0.0.9"):
+        with server("--device", device) as (serve, port):
+            with Process("send-lat", "127.0.0.1", "--port", port, "--device", device, "-D", "20s",
+                         "--json") as client:
+                time.sleep(0.7)  # somewhere in the middle of the run
+                serve.signal(signal.SIGKILL)
+                begin = time.monotonic()
+                result = client.wait(20)
+                expect(result.code == 5, str(result))
+                expect(time.monotonic() - begin < 6, "more than 5 s")
+                document(result.out)
+        result = two_processes("127.0.0.1", device, *SHORT)
+        expect(result.code == 0, f"afterwards: {result}")
+
+
+@contextlib.contextmanager
+def two_namespaces(mtu):
+    """Two network namespaces with a cable between them: 10.81.0.1 and .2, fd81::1 and ::2."""
+    names = [f"verbscope-{os.getpid()}-{side}" for side in "ab"]
+
+    def ip(*args):
+        subprocess.run(["ip", *map(str, args)], check=True, capture_output=True, text=True)
+
+    try:
+        for name in names:
+            ip("netns", "add", name)
+        ip("link", "add", "va", "mtu", mtu, "netns", names[0], "type", "veth", "peer", "name", "va",
+           "mtu", mtu, "netns", names[1])
+        for number, name in enumerate(names, 1):
+            for address in (f"10.81.0.{number}/24", f"fd81::{number}/64"):
+                nodad = ("nodad",) if ":" in address else ()
+                ip("-n", name, "address", "add", address, "dev", "va", *nodad)
+            ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", name, "link", "set", "va", "up")
+        yield [("ip", "netns", "exec", name) for name in names]
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+with case("TwoNetworkNamespacesWithBothFamiliesAndTwoMtus"):
+    if os.geteuid() != 0:
+        print("# needs root")
+    else:
+        for mtu, path_mtu in ((1500, 1024), (4200, 4096)):
+            with two_namespaces(mtu) as prefixes:
+                for serve_address, client_address in (("10.81.0.1", "10.81.0.2"),
+                                                      ("fd81::1", "fd81::2")):
+                    result = two_processes(
+                        serve_address, f"soft:link=udp,addr={client_address}", *SHORT, "-s", "1:1M",
+                        peer_device=f"soft:link=udp,addr={serve_address}", prefixes=prefixes)
+                    expect(result.code == 0, f"MTU {mtu}, {serve_address}: {result}")
+                    over_udp(result.doc)
+                    device = result.doc["local"]["device"]
+                    expect(device["active_mtu_bytes"] == path_mtu, f"MTU {mtu}: {device}")
+
+finish()
