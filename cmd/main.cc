@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <string>
 #include <vector>
@@ -58,12 +59,13 @@ int UnknownCommand(const std::vector<Command>& commands, const std::vector<std::
 }
 
 // A closed standard stream would be given to the next socket or file, and what is printed would go
-// to a stranger.
+// to a stranger. Standard output is not opened for writing: a result that cannot be printed is no
+// success.
 void OpenStandardStreams() {
-  for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR)) {
-    if (fd <= STDERR_FILENO) continue;
-    ::close(fd);
-    break;
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // open gives the lowest free descriptor, which is this one.
+    (void)!::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
 

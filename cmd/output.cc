@@ -191,7 +191,10 @@ Status Output::WriteJsonFile(const std::string& document) const {
 
 Status Output::WriteInPlace(const std::string& document) const {
   const std::string& path = options_.json_file;
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  // A pipe that nobody reads is an error and no reason to wait.
+  FileDescriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666));
+  if (file) ::fcntl(file.get(), F_SETFL, O_WRONLY);
   const int error = file ? WriteAll(file.get(), document) : errno;
   if (error == 0) return {};
   return verbscope::Fail(CannotWrite(file ? "write" : "open", error));

@@ -94,6 +94,24 @@ with case("AFileThatCannotBeWrittenIsSaidBeforeTheRun"):
             failed(result, 1, path)
             expect(time.monotonic() - begin < 10, "the run was made first")
 
+with case("AClosedStandardOutputIsNoSuccess"):
+    for args in (("--json",), ()):
+        closed = subprocess.run([BINARY, "devices", *args], check=False, stderr=subprocess.PIPE,
+                                preexec_fn=lambda: os.close(1))
+        expect(closed.returncode == 1, f"code {closed.returncode}")
+        expect(b"standard output" in closed.stderr, str(closed.stderr))
+
+with case("APipeThatNobodyReadsAndAnEmptyNameAreRefused"):
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = os.path.join(folder, "pipe")
+        os.mkfifo(pipe)
+        result = run("devices", "--json-file", pipe, seconds=20)
+        expect(result.code == 1 and pipe in result.err, str(result))
+        result = run("send-lat", "--loopback", "--device", f"soft:pcap={pipe}", "-n", "10", "--json",
+                     seconds=20)
+        expect(result.code == 2 and pipe in result.err, str(result))
+    failed(run("devices", "--json", "--json-file", ""), 1, "--json-file")
+
 with case("EveryByteOfArgvSurvivesInTheDocument"):
     result = run("send-lat", "--loopback", "--device", 'we"ird\\\n\x7f', "--json")
     expect(result.code == 2, str(result))

@@ -60,6 +60,11 @@ with case("TwoProcessesShareAnAddress"):
     over_udp(result.doc)
     expect(gid(result.doc, "local") == gid(result.doc, "remote"), "two addresses")
 
+with case("AnAddressThatIsGivenIsTaken"):
+    result = run("send-lat", "--loopback", "--device", "soft:link=udp,addr=127.0.0.1", *SHORT, "--json")
+    expect(result.code == 0, str(result))
+    expect(gid(result.doc, "local").endswith(":ffff:7f00:0001"), gid(result.doc, "local"))
+
 with case("Ipv6WithASharedAddress"):
     if not socket.has_ipv6 or not pathlib.Path("/proc/net/if_inet6").exists():
         print("# no IPv6 on this host")

@@ -171,9 +171,14 @@ void ClientQueue::AcceptNewcomers() {
     guest.until = Deadline::Clock::now() + options_.hello_timeout;
     guests_.push_back(std::move(guest));
     if (full) {
-      TurnAway(guests_.back(), QueueError(fmt::format("{} connections wait to be identified",
-                                                      options_.max_unidentified),
-                                          "try again later"));
+      // Who has said nothing for the longest time has the least to say: silent connections must not
+      // keep clients out.
+      const auto oldest = std::find_if(guests_.begin(), guests_.end(), [](const Guest& g) {
+        return g.stage == Stage::kUnidentified;
+      });
+      TurnAway(*oldest, QueueError(fmt::format("{} connections wait to be identified",
+                                               options_.max_unidentified),
+                                   "try again later"));
     }
   }
 }

@@ -251,16 +251,17 @@ TEST(ClientQueueTest, MoreWaitingClientsThanAllowedAreRefused) {
   EXPECT_EQ(room.Take().address, second.local_address().ToText());
 }
 
-TEST(ClientQueueTest, MoreUnidentifiedConnectionsThanAllowedAreTurnedAway) {
+TEST(ClientQueueTest, SilentConnectionsMakeRoomForNewOnes) {
   ClientQueueOptions options = Room::Patient();
-  options.max_unidentified = 1;
+  options.max_unidentified = 2;
   Room room(options);
+  Connection oldest = room.Stranger();
   Connection silent = room.Stranger();
-  Connection other = room.Stranger();
-  EXPECT_TRUE(Contains(ReadToEnd(other.fd()), "verbscope control protocol"));
-  EXPECT_TRUE(Contains(room.Rejection(0), "1 connections wait to be identified"));
-  ASSERT_TRUE(silent.Send(Hello(), Late()).has_value());
-  EXPECT_EQ(room.Take().address, silent.local_address().ToText());
+  Connection client = room.Stranger();
+  EXPECT_TRUE(Contains(ReadToEnd(oldest.fd()), "verbscope control protocol"));
+  EXPECT_TRUE(Contains(room.Rejection(0), "2 connections wait to be identified"));
+  ASSERT_TRUE(client.Send(Hello(), Late()).has_value());
+  EXPECT_EQ(room.Take().address, client.local_address().ToText());
 }
 
 TEST(ClientQueueTest, AClientThatSpeaksBeforeItsTurnIsRefused) {

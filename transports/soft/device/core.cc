@@ -52,7 +52,8 @@ Expected<std::unique_ptr<SoftCore>> SoftCore::Create(const SoftOptions& options,
       DeviceLink::Create(std::move(port), core->lock_, core->link_counters_);
   if (!link) return Fail(std::move(link.error()));
   core->link_ = std::move(*link);
-  Expected<std::unique_ptr<PacketPath>> packets = PacketPath::Open(core->options_, *core->link_);
+  Expected<std::unique_ptr<PacketPath>> packets =
+      PacketPath::Open(core->options_, *core->link_, NowNs);
   if (!packets) return Fail(std::move(packets.error()));
   core->packets_ = std::move(*packets);
 

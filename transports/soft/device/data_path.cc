@@ -29,7 +29,7 @@ int PostSend(ibv_qp* base, ibv_send_wr* wr, ibv_send_wr** bad) {
   SoftCore& core = *qp.core;
   core.lock().Acquire();
   const int result = PostLocked(qp, wr, bad);
-  core.lock().Release();
+  core.lock().ReleaseAndGiveWay();
   if (result != 0) [[unlikely]]
     errno = result;
   return result;
@@ -41,7 +41,7 @@ int PostReceive(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   core.lock().Acquire();
   const int result = qp.pair->PostReceive(wr, bad);
   core.ServiceOverruns();
-  core.lock().Release();
+  core.lock().ReleaseAndGiveWay();
   if (result != 0) [[unlikely]]
     errno = result;
   return result;
@@ -82,7 +82,7 @@ int PollCq(ibv_cq* base, int wanted, ibv_wc* wc) {
     // The program has a completion to look at; its answer may leave first, the ACK with it.
     core.SetAttention();
   }
-  core.lock().Release();
+  core.lock().ReleaseAndGiveWay();
   return taken;
 }
 

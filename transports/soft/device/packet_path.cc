@@ -32,8 +32,8 @@ CaptureClaim::~CaptureClaim() {
   Captures().paths.erase(path_);
 }
 
-Expected<std::unique_ptr<PacketPath>> PacketPath::Open(const SoftOptions& options,
-                                                       DeviceLink& link) {
+Expected<std::unique_ptr<PacketPath>> PacketPath::Open(const SoftOptions& options, DeviceLink& link,
+                                                       uint64_t (*clock)()) {
   std::unique_ptr<PacketPath> path(new PacketPath(link));
   RawPacketSink* raw = &link;
   if (!options.pcap_path.empty()) path->claim_ = CaptureClaim::Take(options.pcap_path);
@@ -47,6 +47,7 @@ Expected<std::unique_ptr<PacketPath>> PacketPath::Open(const SoftOptions& option
   }
   if (options.fault.Active()) {
     path->policy_ = std::make_unique<FaultPolicy>(options.fault);
+    path->policy_->SetClock(clock);
     path->fault_sink_ = std::make_unique<FaultSink>(*path->policy_, *path->sink_, *raw, link);
     path->sink_ = path->fault_sink_.get();
   }

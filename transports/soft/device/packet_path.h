@@ -42,8 +42,9 @@ class CaptureClaim {
 
 class PacketPath {
  public:
-  // Fails when the capture file cannot be made.
-  static Expected<std::unique_ptr<PacketPath>> Open(const SoftOptions& options, DeviceLink& link);
+  // `clock`: what Tick is told. Fails when the capture file cannot be made.
+  static Expected<std::unique_ptr<PacketPath>> Open(const SoftOptions& options, DeviceLink& link,
+                                                    uint64_t (*clock)());
 
   // Where the engine sends, and where the link delivers once the engine is known. `counters`: of
   // what is lost on the way in.

@@ -26,6 +26,13 @@ class SpinLock final : public DeviceLock {
   }
   bool TryAcquire() { return !held_.exchange(true, std::memory_order_acquire); }
   void Release() { held_.store(false, std::memory_order_release); }
+  // The same by who takes it again and again: a waiter that is not as close would never get it,
+  // least of all where system calls are made under the lock.
+  void ReleaseAndGiveWay() {
+    Release();
+    if (wanted()) [[unlikely]]
+      ::sched_yield();
+  }
   // Whether somebody waits for it: whoever takes it again and again should then make room.
   bool wanted() const { return waiting_.load(std::memory_order_relaxed) > 0; }
 

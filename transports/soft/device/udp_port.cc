@@ -34,7 +34,7 @@ Expected<std::unique_ptr<UdpPort>> UdpPort::Take(const std::optional<ibv_gid>& a
     if (!found) return Fail(std::move(found.error()));
     wanted = std::move(*found);
   }
-  if (!wanted || wanted->gid == LocalAddress::Ipv4(127, 0, 0, 1).gid) {
+  if (!wanted) {
     Expected<BoundSocket> bound = BindOwnLoopback();
     if (!bound) return Fail(std::move(bound.error()));
     std::unique_ptr<UdpPort> port(new UdpPort(std::move(bound->address)));

@@ -23,7 +23,7 @@ namespace verbscope::soft {
 
 class UdpPort {
  public:
-  // `address`: of this host; nullopt or 127.0.0.1: a loopback address that no other process has.
+  // `address`: of this host; nullopt: a loopback address that no other process has.
   // Setup errors: not an address of this host, port 4791 is taken, or a process that shares the
   // address does not answer until `deadline`.
   static Expected<std::unique_ptr<UdpPort>> Take(const std::optional<ibv_gid>& address,

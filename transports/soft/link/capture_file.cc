@@ -61,7 +61,10 @@ uint64_t WallClock_ns() {
 }
 
 Expected<std::unique_ptr<CaptureFile>> CaptureFile::Open(const std::string& path, Clock clock) {
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  // A pipe that nobody reads is an error and no reason to wait.
+  FileDescriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0644));
+  if (file) ::fcntl(file.get(), F_SETFL, O_WRONLY);
   if (!file) {
     Error error = CallError(ErrorClass::kSetup, "open", path, errno);
     error.message = "capture file: " + error.message;

@@ -14,6 +14,7 @@
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_LINK_FAULT_POLICY_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_LINK_FAULT_POLICY_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -68,6 +69,14 @@ class FaultPolicy {
   // 0 … bound - 1, from the seed.
   uint64_t Random(uint64_t bound) { return random_() % bound; }
 
+  // The clock of Tick. Without one a packet's time counts from the last Tick, which may be long ago
+  // on a busy machine: what was to be delayed would then leave too early.
+  void SetClock(uint64_t (*clock)()) { clock_ = clock; }
+  // The time, not before `last_tick`.
+  uint64_t Now(uint64_t last_tick) const {
+    return clock_ != nullptr ? std::max(clock_(), last_tick) : last_tick;
+  }
+
   const FaultCounts& counts() const { return counts_; }
 
  private:
@@ -92,6 +101,7 @@ class FaultPolicy {
   void Count(FaultAction action);
 
   const FaultOptions options_;
+  uint64_t (*clock_)() = nullptr;
   std::vector<Rule> rules_;
   bool counts_transmissions_ = false;
   std::mt19937_64 random_;

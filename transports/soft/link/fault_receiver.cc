@@ -17,7 +17,7 @@ void FaultReceiver::Receive(PathId path, const Header& header, std::span<const s
   }
   if (verdict.action == FaultAction::kReorder || verdict.action == FaultAction::kDelay) {
     HeldPacket held{.path = path, .header = header, .payload = {payload.begin(), payload.end()}};
-    held.release_ns = now_ns_ + verdict.delay_ns;
+    held.release_ns = policy_.Now(now_ns_) + verdict.delay_ns;
     if (verdict.action == FaultAction::kReorder) {
       held.release_ns = now_ns_ + kReorderWait_ns;
       held.overtakers = 1 + static_cast<uint32_t>(policy_.Random(kMaxOvertakers));

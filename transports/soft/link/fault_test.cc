@@ -136,6 +136,14 @@ TEST(FaultSink, Delays) {
   EXPECT_EQ(s.link.sent[1].payload, Pattern(300, 1));
 }
 
+TEST(FaultSink, ADelayCountsFromNowAndNotFromTheLastTick) {
+  Sender s(OneRule(FaultAction::kDelay, 1));
+  s.policy.SetClock([] { return uint64_t{90'000}; });
+  s.sink.Tick(5000);
+  EXPECT_TRUE(s.Send(1));
+  EXPECT_EQ(s.sink.NextRelease(), 100'000U);
+}
+
 TEST(FaultSink, DelayOfAllKeepsTheOrder) {
   FaultOptions options;
   options.delay = std::chrono::microseconds(1);
