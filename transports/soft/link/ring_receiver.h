@@ -61,6 +61,7 @@ class RingReceiver {
   Mapping TakeArena() { return std::move(arena_); }
 
  private:
+  void PrefetchPayload(uint32_t packet) const;
   void Deliver(Slot& slot, uint64_t control, PacketReceiver& receiver, Counters& counters);
   void DeliverRaw(std::span<const std::byte> packet, PacketReceiver& receiver, Counters& counters);
   // Where the payload is; false: nowhere in the arena.
