@@ -19,40 +19,13 @@
 #include <thread>
 #include <vector>
 
+#include "transports/soft/link/benchmark_support.h"
 #include "transports/soft/link/memory_link.h"
 
 namespace verbscope::soft {
 namespace {
 
-void Pin(unsigned cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu % std::max(1U, std::thread::hardware_concurrency()), &set);
-  ::pthread_setaffinity_np(::pthread_self(), sizeof(set), &set);
-}
-
-// Times chunks of equal work and reports the median time of one piece: others that take the
-// processor now and then do not show, as they would in a mean.
-class Chunks {
- public:
-  static constexpr int kPieces = 512;
-
-  template <class F>
-  void Time(F&& piece) {
-    const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < kPieces; ++i) piece();
-    const std::chrono::duration<double, std::nano> elapsed =
-        std::chrono::steady_clock::now() - begin;
-    times_ns_.push_back(elapsed.count() / kPieces);
-  }
-  double MedianNs() {
-    std::sort(times_ns_.begin(), times_ns_.end());
-    return times_ns_.empty() ? 0 : times_ns_[times_ns_.size() / 2];
-  }
-
- private:
-  std::vector<double> times_ns_;
-};
+constexpr int kPieces = 512;  // of a chunk
 
 // Each thread has its own link; nobody contends.
 class NoLock final : public DeviceLock {
@@ -126,7 +99,7 @@ void BM_CacheLine(benchmark::State& state) {
   });
   Pin(0);
   uint64_t at = 0;
-  Chunks chunks;
+  Chunks<kPieces> chunks;
   for (auto _ : state) {
     chunks.Time([&] {
       word.store(at + 1, std::memory_order_release);
@@ -156,7 +129,7 @@ void BM_PingPong(benchmark::State& state) {
   });
   Pin(0);
   End& a = pair.a;
-  Chunks chunks;
+  Chunks<kPieces> chunks;
   for (auto _ : state) {
     chunks.Time([&] {
       a.Send(data);
@@ -183,7 +156,7 @@ void BM_OneWay(benchmark::State& state) {
   });
   Pin(0);
   const int64_t batch = state.range(1);
-  Chunks chunks;
+  Chunks<kPieces> chunks;
   for (auto _ : state) {
     chunks.Time([&] {
       for (int64_t i = 0; i < batch; ++i) pair.a.Send(data);

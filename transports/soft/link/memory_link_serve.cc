@@ -46,14 +46,7 @@ void MemoryLink::Accept(Retired& retired) {
       connections_.begin(), connections_.end(),
       [](const auto& entry) { return entry.second.role == Connection::Role::kNewcomer; }));
   for (size_t i = 0; i < kAcceptsAtOnce; ++i) {
-    FileDescriptor socket = AcceptOne(listener_.get());
-    if (!socket && (errno == EMFILE || errno == ENFILE)) {
-      // Refused, not left in the queue: it would make wait_fd readable for ever.
-      spare_.Reset();
-      AcceptOne(listener_.get());
-      spare_.Reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-      return;
-    }
+    FileDescriptor socket = AcceptOrRefuse(listener_.get(), spare_);
     if (!socket) return;
     if (PeerUser(socket.get()) != address_.uid || newcomers >= kMaxNewcomers) continue;
     const ConnectionId id = AddConnection({.socket = std::move(socket),

@@ -40,14 +40,7 @@ void PortSharing::Accept() {
       connections_.begin(), connections_.end(),
       [](const auto& entry) { return entry.second.role == Connection::Role::kStranger; }));
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
-    FileDescriptor socket = AcceptOne(listener_.get());
-    if (!socket && (errno == EMFILE || errno == ENFILE)) {
-      // Refused, not left in the queue: it would make wait_fd readable for ever.
-      spare_.Reset();
-      AcceptOne(listener_.get());
-      spare_.Reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-      return;
-    }
+    FileDescriptor socket = AcceptOrRefuse(listener_.get(), spare_);
     if (!socket) return;
     if (PeerUser(socket.get()) != uid_ || strangers >= kMaxStrangers) {
       ++counts_.refused;

@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "transports/soft/link/benchmark_support.h"
 #include "transports/soft/link/local_address.h"
 #include "transports/soft/link/udp_link.h"
 #include "transports/soft/wire/frame.h"
@@ -28,35 +29,7 @@
 namespace verbscope::soft {
 namespace {
 
-void Pin(unsigned cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu % std::max(1U, std::thread::hardware_concurrency()), &set);
-  ::pthread_setaffinity_np(::pthread_self(), sizeof(set), &set);
-}
-
-// Times chunks of equal work and reports the median time of one piece: others that take the
-// processor now and then do not show, as they would in a mean.
-class Chunks {
- public:
-  static constexpr int kPieces = 64;
-
-  template <class F>
-  void Time(F&& piece) {
-    const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < kPieces; ++i) piece();
-    const std::chrono::duration<double, std::nano> elapsed =
-        std::chrono::steady_clock::now() - begin;
-    times_ns_.push_back(elapsed.count() / kPieces);
-  }
-  double MedianNs() {
-    std::sort(times_ns_.begin(), times_ns_.end());
-    return times_ns_.empty() ? 0 : times_ns_[times_ns_.size() / 2];
-  }
-
- private:
-  std::vector<double> times_ns_;
-};
+constexpr int kPieces = 64;  // of a chunk
 
 template <class T>
 T Must(Expected<T> made) {
@@ -98,7 +71,7 @@ void BM_PlainPingPong(benchmark::State& state) {
     ::sendto(b.socket.get(), pong.data(), pong.size(), 0, to_a.generic(), to_a.size);
   });
   Pin(0);
-  Chunks chunks;
+  Chunks<kPieces> chunks;
   for (auto _ : state) {
     chunks.Time([&] {
       ::sendto(a.socket.get(), ping.data(), ping.size(), 0, to_b.generic(), to_b.size);
@@ -185,7 +158,7 @@ void BM_LinkPingPong(benchmark::State& state) {
   });
   Pin(0);
   End& a = pair.a;
-  Chunks chunks;
+  Chunks<kPieces> chunks;
   for (auto _ : state) {
     chunks.Time([&] {
       a.Send(data);
@@ -215,7 +188,7 @@ void BM_64KiB(benchmark::State& state) {
     b.link->Flush();
   });
   Pin(0);
-  Chunks chunks;
+  Chunks<kPieces> chunks;
   for (auto _ : state) {
     chunks.Time([&] {
       for (size_t i = 0; i < packets; ++i) a.Send(data);
@@ -245,7 +218,7 @@ void BM_Stream(benchmark::State& state) {
     b.link->Flush();
   });
   Pin(0);
-  Chunks chunks;
+  Chunks<kPieces> chunks;
   uint64_t messages = 0;
   for (auto _ : state) {
     chunks.Time([&] {

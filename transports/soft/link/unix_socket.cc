@@ -1,5 +1,6 @@
 #include "transports/soft/link/unix_socket.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -101,6 +102,16 @@ Expected<FileDescriptor> ConnectAbstract(std::string_view name, Deadline deadlin
 
 FileDescriptor AcceptOne(int listener) {
   return FileDescriptor(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
+FileDescriptor AcceptOrRefuse(int listener, FileDescriptor& spare) {
+  FileDescriptor socket = AcceptOne(listener);
+  if (!socket && (errno == EMFILE || errno == ENFILE)) {
+    spare.Reset();
+    AcceptOne(listener);
+    spare.Reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  }
+  return socket;
 }
 
 std::optional<uint32_t> PeerUser(int socket) {

@@ -27,6 +27,9 @@ Expected<FileDescriptor> ListenAbstract(std::string_view name);
 Expected<FileDescriptor> ConnectAbstract(std::string_view name, Deadline deadline);
 // Empty when there is nobody to accept.
 FileDescriptor AcceptOne(int listener);
+// The same. Without descriptors the connection is refused by means of `spare`, which is given up
+// for a moment, and not left in the queue: it would make the listener readable for ever.
+FileDescriptor AcceptOrRefuse(int listener, FileDescriptor& spare);
 
 // The effective user who connected, or who listened. Nothing: not a Unix connection.
 std::optional<uint32_t> PeerUser(int socket);
