@@ -1,7 +1,6 @@
 // What happens on the sockets of a link: peers that come, offer channels, and go. Called by the
 // device's helper thread, one thread at a time, without the device's lock; each event is handled
 // with it.
-#include <fcntl.h>
 #include <sys/epoll.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // The keeper's side of sharing a port: who comes, who is told what, who gets which slot.
-#include <fcntl.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
