@@ -57,6 +57,15 @@ std::string Error::ToText() const {
   return text;
 }
 
+Error SetupError(std::string message, std::string cause, std::string next_step) {
+  Error error;
+  error.error_class = ErrorClass::kSetup;
+  error.message = std::move(message);
+  error.cause = std::move(cause);
+  error.next_step = std::move(next_step);
+  return error;
+}
+
 Error CallError(ErrorClass error_class, std::string_view call, std::string_view parameter,
                 int errno_value) {
   Error error;

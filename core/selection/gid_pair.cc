@@ -20,15 +20,6 @@ namespace {
 
 using Entries = std::vector<const GidEntry*>;
 
-Error SetupError(std::string message, std::string cause, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kSetup;
-  error.message = std::move(message);
-  error.cause = std::move(cause);
-  error.next_step = std::move(next_step);
-  return error;
-}
-
 // The options that force an index, as seen from the client's command line.
 constexpr std::string_view kLocalOption = "--gid-index";
 constexpr std::string_view kRemoteOption = "--peer gid-index=";

@@ -17,15 +17,6 @@ namespace {
 // What a soft device calls its provider (DeviceInfo).
 constexpr std::string_view kSoftProvider = "soft";
 
-Error SetupError(std::string message, std::string cause, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kSetup;
-  error.message = std::move(message);
-  error.cause = std::move(cause);
-  error.next_step = std::move(next_step);
-  return error;
-}
-
 // Netdevs of a port, each once, in table order: "v0,v0.100"; empty when none is known.
 std::string NetdevsOf(const PortInfo& port) {
   std::vector<std::string_view> names;

@@ -23,15 +23,6 @@ constexpr size_t kMaxTextBytes = 64;
 constexpr size_t kMaxCapabilities = 64;
 constexpr int kMaxProtocol = 1'000'000;  // anything above is garbage
 
-Error SetupError(std::string message, std::string cause = {}, std::string next_step = {}) {
-  Error error;
-  error.error_class = ErrorClass::kSetup;
-  error.message = std::move(message);
-  error.cause = std::move(cause);
-  error.next_step = std::move(next_step);
-  return error;
-}
-
 const json* Member(const json& object, const char* key) {
   if (!object.is_object()) return nullptr;
   const auto it = object.find(key);
