@@ -18,8 +18,9 @@ Expected<std::vector<DeviceSummary>> HostDevices::ListFor(const std::string& dev
   return devices;
 }
 
-Expected<std::unique_ptr<Device>> HostDevices::Open(const std::string& name) {
-  return SoftProvider::Means(name) ? soft_.Open(name) : real_.Open(name);
+Expected<std::unique_ptr<Device>> HostDevices::OpenFor(const std::string& name,
+                                                       const PeerReach& reach) {
+  return SoftProvider::Means(name) ? soft_.OpenFor(name, reach) : real_.Open(name);
 }
 
 }  // namespace verbscope

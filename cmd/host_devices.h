@@ -24,7 +24,11 @@ class HostDevices final : public DeviceProvider {
   // The real devices, then the soft one.
   Expected<std::vector<DeviceSummary>> List() override { return ListFor("soft"); }
   Expected<std::vector<DeviceSummary>> ListFor(const std::string& device) override;
-  Expected<std::unique_ptr<Device>> Open(const std::string& name) override;
+  Expected<std::unique_ptr<Device>> Open(const std::string& name) override {
+    return OpenFor(name, {});
+  }
+  Expected<std::unique_ptr<Device>> OpenFor(const std::string& name,
+                                            const PeerReach& reach) override;
 
  private:
   IbverbsProvider real_;

@@ -201,6 +201,14 @@ struct CreatedQp {
   uint32_t max_inline_bytes = 0;  // what the device gave, at least what was asked
 };
 
+// How packets travel, as far as it is known by now: a software device may choose when it connects,
+// and learns of the packet check from the packets that come.
+struct LinkReport {
+  std::string link;                  // as in DeviceInfo
+  std::string icrc;                  // likewise
+  std::vector<std::string> notices;  // what the user should know, whole sentences
+};
+
 // Collects what could not be torn down, in order. A Device has one; it is read at the end of a run.
 class TeardownReport {
  public:
@@ -239,6 +247,7 @@ class Device {
   // The same object with ibv_wr_* and ibv_start_poll, or null.
   virtual ibv_qp_ex* Extended(ibv_qp* qp);
   virtual ibv_cq_ex* Extended(ibv_cq* cq);
+  virtual LinkReport ReportLink() { return {info().link, info().icrc, {}}; }
   // What the device has counted since it was opened, in a fixed order; empty when it counts
   // nothing.
   virtual std::vector<std::pair<std::string, uint64_t>> ReadCounters() { return {}; }
@@ -281,6 +290,12 @@ class Device {
   TeardownReport* teardown_report_ = nullptr;
 };
 
+// How the peer is reached, for a device that has a choice of addresses.
+struct PeerReach {
+  bool same_host = true;           // the control connection does not leave this host
+  std::string local_address = {};  // of the control connection: numeric, may carry a zone
+};
+
 // A family of devices: all of libibverbs' devices, later the soft device.
 class DeviceProvider {
  public:
@@ -295,6 +310,11 @@ class DeviceProvider {
   }
   // kSetup when there is no such device, it cannot be opened, or it is refused (iWARP).
   virtual Expected<std::unique_ptr<Device>> Open(const std::string& name) = 0;
+  // The same for a session with a peer.
+  virtual Expected<std::unique_ptr<Device>> OpenFor(const std::string& name,
+                                                    const PeerReach& /*reach*/) {
+    return Open(name);
+  }
 };
 
 template <class T>

@@ -22,6 +22,11 @@ ClockRecord Describe(const ClockInfo& info) {
   return record;
 }
 
+PeerReach ReachOf(const ControlPath& path) {
+  return {.same_host = path.same_host() || path.local_address == path.remote_address,
+          .local_address = path.local_address};
+}
+
 }  // namespace
 
 void TeardownNotes::Add(Error error) {
@@ -46,7 +51,8 @@ Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings&
   if (!choice->notice.empty()) context.notice(choice->notice);
 
   SideState side{.settings = settings, .clock = Clock::Calibrate()};
-  Expected<std::unique_ptr<Device>> device = context.provider.Open(choice->device);
+  Expected<std::unique_ptr<Device>> device =
+      context.provider.OpenFor(choice->device, ReachOf(path));
   if (!device) return Fail(std::move(device.error()));
   side.device = std::move(*device);
   side.device->set_teardown_report(side.teardown.get());
@@ -82,7 +88,13 @@ std::string ShareCpus(SideState& side, bool same_host) {
       usable, usable == 1 ? "" : "s");
 }
 
-void FinishClock(SideState& side, const SessionContext& context) {
+void FinishSide(SideState& side, const SessionContext& context) {
+  const LinkReport link = side.device->ReportLink();
+  if (side.record.device && !link.link.empty()) {
+    side.record.device->link = link.link;
+    side.record.device->icrc = link.icrc;
+  }
+  for (const std::string& notice : link.notices) context.notice(notice);
   for (const std::string& note : side.teardown->Take()) context.notice(note);
   const size_t told = side.clock.info().notices.size();
   const ClockInfo& info = side.clock.Finish();

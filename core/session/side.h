@@ -52,7 +52,8 @@ Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings&
 void DescribePath(SideState& side);
 // Sets shares_cpu once both ways of waiting are known; a sentence for the report, or empty.
 std::string ShareCpus(SideState& side, bool same_host);
-void FinishClock(SideState& side, const SessionContext& context);
+// At the end: how packets travelled, the clock's drift, what could not be torn down.
+void FinishSide(SideState& side, const SessionContext& context);
 
 }  // namespace verbscope
 

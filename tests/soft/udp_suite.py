@@ -60,6 +60,25 @@ with case("TwoProcessesShareAnAddress"):
     over_udp(result.doc)
     expect(gid(result.doc, "local") == gid(result.doc, "remote"), "two addresses")
 
+with case("WithoutALinkItIsMemoryBetweenProcessesOfOneUser"):
+    result = two_processes("127.0.0.1", "soft", *SHORT)
+    expect(result.code == 0, str(result))
+    for side in ("local", "remote"):
+        expect(result.doc[side]["device"]["link"] == "memory", f"{side}: {result.doc[side]}")
+
+with case("AndUdpBetweenThoseOfTwoUsers"):
+    if os.geteuid() != 0:
+        print("# needs root")
+    else:
+        nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+        result = two_processes("127.0.0.1", "soft", *SHORT, prefixes=(nobody, ()))
+        expect(result.code == 0, str(result))
+        over_udp(result.doc)
+        for side in ("local", "remote"):
+            expect("32 bits" in result.doc[side]["device"]["icrc"], f"{side}: {result.doc[side]}")
+        result = two_processes("127.0.0.1", "soft:link=memory", *SHORT, prefixes=(nobody, ()))
+        expect(result.code == 2 and "user" in result.doc["error"]["cause"], str(result))
+
 with case("AnAddressThatIsGivenIsTaken"):
     result = run("send-lat", "--loopback", "--device", "soft:link=udp,addr=127.0.0.1", *SHORT, "--json")
     expect(result.code == 0, str(result))
@@ -163,5 +182,20 @@ with case("TwoNetworkNamespacesWithBothFamiliesAndTwoMtus"):
                     over_udp(result.doc)
                     device = result.doc["local"]["device"]
                     expect(device["active_mtu_bytes"] == path_mtu, f"MTU {mtu}: {device}")
+
+with case("BetweenHostsTheAddressIsThatOfTheControlConnection"):
+    if os.geteuid() != 0:
+        print("# needs root")
+    else:
+        with two_namespaces(1500) as prefixes:
+            for address, gid_end in (("10.81.0.1", ":ffff:0a51:0002"), ("fd81::1", ":0000:0002")):
+                for device in ("soft", "soft:link=udp"):
+                    result = two_processes(address, device, *SHORT, prefixes=prefixes)
+                    expect(result.code == 0, f"{device} to {address}: {result}")
+                    over_udp(result.doc)
+                    expect(gid(result.doc, "local").endswith(gid_end), gid(result.doc, "local"))
+                    expect(result.doc["path_mtu_bytes"] == 1024, "path MTU")
+                result = two_processes(address, "soft:link=memory", *SHORT, prefixes=prefixes)
+                expect(result.code == 2 and result.doc["error"]["next_step"], str(result))
 
 finish()

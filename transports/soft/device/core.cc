@@ -36,8 +36,7 @@ SoftCore::SoftCore(const SoftOptions& options, const DeviceInfo& info)
 }
 
 Expected<std::unique_ptr<SoftCore>> SoftCore::Create(const SoftOptions& options,
-                                                     const DeviceInfo& info,
-                                                     std::unique_ptr<UdpPort> port) {
+                                                     const DeviceInfo& info, LinkChoice links) {
   std::unique_ptr<SoftCore> core(new SoftCore(options, info));
   core->async_fd_.Reset(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC));
   if (!core->async_fd_) {
@@ -49,7 +48,7 @@ Expected<std::unique_ptr<SoftCore>> SoftCore::Create(const SoftOptions& options,
   }
   core->verbs_.context.async_fd = core->async_fd_.get();
   Expected<std::unique_ptr<DeviceLink>> link =
-      DeviceLink::Create(std::move(port), core->lock_, core->link_counters_);
+      DeviceLink::Create(std::move(links), core->lock_, core->link_counters_);
   if (!link) return Fail(std::move(link.error()));
   core->link_ = std::move(*link);
   Expected<std::unique_ptr<PacketPath>> packets =
@@ -71,6 +70,11 @@ Expected<std::unique_ptr<SoftCore>> SoftCore::Create(const SoftOptions& options,
 }
 
 SoftCore::~SoftCore() = default;
+
+void SoftCore::UseLink() {
+  packets_->UseLink();
+  engine_->env().sink = &packets_->sink();
+}
 
 void SoftCore::Service() {
   engine_->Transmit();

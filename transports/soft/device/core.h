@@ -41,10 +41,8 @@ uint64_t NowNs();
 
 class SoftCore final : public EventSink, public CompletionFilter {
  public:
-  // `port`: where a device on the UDP link is; null for one in memory.
   static Expected<std::unique_ptr<SoftCore>> Create(const SoftOptions& options,
-                                                    const DeviceInfo& info,
-                                                    std::unique_ptr<UdpPort> port);
+                                                    const DeviceInfo& info, LinkChoice links);
   ~SoftCore() override;
   SoftCore(const SoftCore&) = delete;
   SoftCore& operator=(const SoftCore&) = delete;
@@ -118,6 +116,9 @@ class SoftCore final : public EventSink, public CompletionFilter {
   // Ends the helper's sleep; any thread. An eventfd.
   void CallHelper() { AddOne(call_fd_); }
   const FileDescriptor& call_fd() const { return call_fd_; }
+
+  // Lock held. After the link's Connect, which may have turned it to UDP or back.
+  void UseLink();
 
   // Lock held. Tells peers (or withdraws) that a CQ waits for an event.
   void ArmPeers(SoftCq& cq);

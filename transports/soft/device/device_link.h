@@ -1,20 +1,28 @@
-// What carries the packets of one device: shared memory, or UDP. The core and the helper see this
+// What carries the packets of one device: shared memory or UDP. The core and the helper see this
 // one link, whichever it is; on the way of a packet in memory it costs a test of a pointer.
 //
-// Owned by the core. Threads as in memory_link.h.
+// A device that has both chooses when it connects: memory if the peer proves to be of this user on
+// this host, else UDP. All peers it has at a time are reached by the same one.
+//
+// Owned by the core. Threads as in memory_link.h; Connect and Disconnect take turns by themselves.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_DEVICE_LINK_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_DEVICE_DEVICE_LINK_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/deadline.h"
 #include "core/base/error.h"
 #include "core/base/file_descriptor.h"
+#include "transports/soft/device/link_blob.h"
 #include "transports/soft/device/link_use.h"
 #include "transports/soft/device/udp_port.h"
 #include "transports/soft/engine/counters.h"
@@ -26,22 +34,31 @@
 
 namespace verbscope::soft {
 
+// Which links a device has.
+struct LinkChoice {
+  bool memory = true;
+  std::unique_ptr<UdpPort> port = nullptr;  // null: no UDP
+  std::optional<Error> no_port = {};        // why not, if it would be good to have
+};
+
 class DeviceLink final : public Link, public PathFlows {
  public:
-  // `port`: where a device on the UDP link is; null: a device in memory. `lock` and `counters` must
-  // outlive the link.
-  static Expected<std::unique_ptr<DeviceLink>> Create(std::unique_ptr<UdpPort> port,
-                                                      DeviceLock& lock, Counters& counters);
+  // `lock` and `counters` must outlive the link.
+  static Expected<std::unique_ptr<DeviceLink>> Create(LinkChoice choice, DeviceLock& lock,
+                                                      Counters& counters);
 
-  bool udp() const { return udp_ != nullptr; }
-  UdpPort* port() const { return port_.get(); }
+  // Whether packets go by UDP: of a device with both links it changes with Connect, lock held.
+  bool udp() const { return active_udp() != nullptr; }
+  const UdpPort* port() const { return port_.get(); }
 
-  // Where the engine sends: the link that does the work, without the way through this one.
-  PacketSink& sink() { return udp_ != nullptr ? static_cast<PacketSink&>(*udp_) : *memory_; }
+  // Where the engine sends: the link that does the work, without the way through this one. Ask
+  // again after Connect.
+  PacketSink& sink() { return udp() ? static_cast<PacketSink&>(*active_udp()) : *memory_; }
 
   // What the peer has to know to connect.
   std::vector<std::byte> LocalBlob() const;
-  // Whether `blob` can be connected to. A setup Error says what the peer has instead.
+  // Whether `blob` can be connected to, as far as it says. A setup Error says what the peer has
+  // instead.
   Status CheckBlob(std::span<const std::byte> blob) const;
   Expected<LinkUse> Connect(std::span<const std::byte> peer_blob, const Flow& flow,
                             uint32_t peer_qpn, Deadline deadline);
@@ -54,24 +71,28 @@ class DeviceLink final : public Link, public PathFlows {
   bool CanSend(PathId path) const override;
   bool SendRaw(PathId path, std::span<const std::byte> packet) override;
   size_t Poll(PacketReceiver& receiver, size_t budget) override {
-    return udp_ != nullptr ? udp_->Poll(receiver, budget) : memory_->Poll(receiver, budget);
+    UdpLink* const udp = active_udp();
+    return udp != nullptr ? udp->Poll(receiver, budget) : memory_->Poll(receiver, budget);
   }
-  bool Pending() const override { return udp_ != nullptr ? udp_->Pending() : memory_->Pending(); }
-  void Flush() override { udp_ != nullptr ? udp_->Flush() : memory_->Flush(); }
+  bool Pending() const override {
+    const UdpLink* const udp = active_udp();
+    return udp != nullptr ? udp->Pending() : memory_->Pending();
+  }
+  void Flush() override { udp() ? active_udp()->Flush() : memory_->Flush(); }
 
   // Whether a packet is known to wait. In memory the same as Pending; a socket has to be asked, so
   // that Pending there says only that it is worth it.
-  bool Backlog() const { return udp_ != nullptr ? udp_->Kept() : memory_->Pending(); }
+  bool Backlog() const { return udp() ? active_udp()->Kept() : memory_->Pending(); }
 
   // PathFlows.
   const Flow* SendFlow(PathId path) const override;
   const Flow* ReceiveFlow(PathId path) const override;
 
   // The helper's: as in memory_link.h.
-  int wait_fd() const;
+  int wait_fd() const { return wait_fd_.load(std::memory_order_relaxed); }
   void Serve();
-  bool PrepareSleep() { return udp_ != nullptr ? udp_->PrepareSleep() : memory_->PrepareSleep(); }
-  void Awake() { udp_ != nullptr ? udp_->Awake() : memory_->Awake(); }
+  bool PrepareSleep();
+  void Awake();
 
   // Channels and arms that peers know of. Over UDP a peer wakes nobody: the helper does, and these
   // do nothing.
@@ -81,16 +102,36 @@ class DeviceLink final : public Link, public PathFlows {
   void Disarm(PathId path, uint32_t qpn, ArmSide side);
 
   WakeCounts wakes() const { return memory_ != nullptr ? memory_->wakes() : WakeCounts{}; }
-  UdpCounts udp_counts() const { return udp_ != nullptr ? udp_->counts() : UdpCounts{}; }
+  UdpCounts udp_counts() const { return udp() ? active_udp()->counts() : UdpCounts{}; }
+  // What the user should know of how the sockets turned out.
+  std::vector<std::string> Notices() const;
 
  private:
-  DeviceLink() = default;
-  Status OpenUdp(std::unique_ptr<UdpPort> port, DeviceLock& lock, Counters& counters);
+  DeviceLink(LinkChoice choice, DeviceLock& lock, Counters& counters);
+  UdpLink* active_udp() const { return active_udp_.load(std::memory_order_relaxed); }
+  bool chooses() const { return memory_ != nullptr && (port_ != nullptr || no_port_); }
 
-  std::unique_ptr<MemoryLink> memory_;  // one of the two
+  // device_link_connect.cc
+  Status OpenUdp();
+  Status Watch(int fd);
+  Status CheckPeer(const std::optional<LinkBlob>& peer) const;
+  // Decides how the peer is reached, and turns to that link. choosing_ is held.
+  Status Choose(const LinkBlob& peer, Deadline deadline);
+  Status TurnTo(bool udp);
+  Flow AddressedTo(const std::optional<LinkBlob>& peer, const Flow& flow) const;
+
+  DeviceLock& lock_;
+  Counters& counters_;
+  std::unique_ptr<MemoryLink> memory_;
   std::unique_ptr<UdpPort> port_;
-  std::unique_ptr<UdpLink> udp_;  // goes before port_
-  FileDescriptor epoll_;          // of what udp_ and port_ wait for
+  std::optional<Error> no_port_;
+  std::unique_ptr<UdpLink> udp_;  // goes before port_; made when it is needed first
+  std::atomic<UdpLink*> active_udp_{nullptr};
+  UdpLink* prepared_udp_ = nullptr;  // which link was told of the helper's sleep
+  std::mutex choosing_;              // held by Connect and Disconnect, never with lock_ taken
+  uint32_t users_ = 0;               // Connect without Disconnect
+  FileDescriptor epoll_;             // of all that the helper waits for, once there is UDP
+  std::atomic<int> wait_fd_{-1};
 };
 
 }  // namespace verbscope::soft

@@ -48,7 +48,8 @@ Expected<std::unique_ptr<PacketPath>> PacketPath::Open(const SoftOptions& option
   if (options.fault.Active()) {
     path->policy_ = std::make_unique<FaultPolicy>(options.fault);
     path->policy_->SetClock(clock);
-    path->fault_sink_ = std::make_unique<FaultSink>(*path->policy_, *path->sink_, *raw, link);
+    path->fault_sink_ = std::make_unique<FaultSink>(
+        *path->policy_, path->capture_sink_ != nullptr ? *path->sink_ : link, *raw, link);
     path->sink_ = path->fault_sink_.get();
   }
   return path;

@@ -49,6 +49,10 @@ class PacketPath {
   // Where the engine sends, and where the link delivers once the engine is known. `counters`: of
   // what is lost on the way in.
   PacketSink& sink() { return *sink_; }
+  // After the link has turned to what it has of UDP or memory: sink is another.
+  void UseLink() {
+    if (capture_sink_ == nullptr && fault_sink_ == nullptr) sink_ = &link_.sink();
+  }
   void SetEngine(PacketReceiver& engine, Counters& counters);
   PacketReceiver& receiver() { return *receiver_; }
 

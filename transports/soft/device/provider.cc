@@ -5,6 +5,7 @@
 #include "transports/soft/device/soft_device.h"
 #include "transports/soft/options/parse.h"
 #include "transports/soft/options/presentation.h"
+#include "transports/soft/options/reach.h"
 
 namespace verbscope {
 
@@ -25,10 +26,12 @@ Expected<DeviceSummary> SoftProvider::Describe(const std::string& name) const {
                        .error = std::nullopt};
 }
 
-Expected<std::unique_ptr<Device>> SoftProvider::Open(const std::string& name) {
+Expected<std::unique_ptr<Device>> SoftProvider::OpenFor(const std::string& name,
+                                                        const PeerReach& reach) {
   Expected<soft::SoftOptions> options = soft::ParseDeviceString(name);
   if (!options) return Fail(std::move(options.error()));
-  Expected<std::unique_ptr<soft::SoftDevice>> device = soft::SoftDevice::Open(*options, firmware_);
+  Expected<std::unique_ptr<soft::SoftDevice>> device =
+      soft::SoftDevice::Open(soft::OptionsFor(*options, reach), firmware_);
   if (!device) return Fail(std::move(device.error()));
   return std::move(*device);
 }

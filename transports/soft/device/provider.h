@@ -22,7 +22,11 @@ class SoftProvider final : public DeviceProvider {
   // The device that `soft` alone names.
   Expected<std::vector<DeviceSummary>> List() override;
   // "soft" or "soft:key=value,…"; kUsage for a string that is not understood.
-  Expected<std::unique_ptr<Device>> Open(const std::string& name) override;
+  Expected<std::unique_ptr<Device>> Open(const std::string& name) override {
+    return OpenFor(name, {});
+  }
+  Expected<std::unique_ptr<Device>> OpenFor(const std::string& name,
+                                            const PeerReach& reach) override;
   // The device of a string as a list shows it, without opening it.
   Expected<DeviceSummary> Describe(const std::string& name) const;
   static bool Means(const std::string& name);  // whether a device string is of the soft device

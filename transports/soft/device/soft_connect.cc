@@ -112,6 +112,7 @@ Status SoftDevice::ModifyQp(ibv_qp* base, ibv_qp_attr& attributes, int mask,
     const ibv_qp_state from = qp.pair->state();
     const bool to_reset = (mask & IBV_QP_STATE) != 0 && attributes.qp_state == IBV_QPS_RESET;
     if (to_reset) core_->DisarmPeersOf(*qp.pair);
+    if (to_rtr) core_->UseLink();
     result = qp.pair->Modify(attributes, mask);
     if (to_rtr && result == 0) {
       qp.pair->SetPath(qp.link_use->path);

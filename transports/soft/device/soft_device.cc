@@ -51,35 +51,60 @@ int CheckMapped(std::span<std::byte> memory, bool writable) {
   return errno == ENOMEM ? EFAULT : errno;
 }
 
+// The links that the options ask for. A device on UDP alone is presented with the address it has
+// got, and the MTU that fits there.
+Expected<LinkChoice> LinksOf(SoftOptions& options) {
+  LinkChoice links;
+  const bool has_ip = options.port.link_layer == LinkLayer::kEthernet && !options.port.gids;
+  if (options.link == LinkKind::kMemory || !has_ip) return links;
+  links.memory = options.link == LinkKind::kAuto;
+  Expected<std::unique_ptr<UdpPort>> port =
+      UdpPort::Take(links.memory ? std::nullopt : options.address, Deadline::After(kJoinTime));
+  if (port) {
+    links.port = std::move(*port);
+  } else if (links.memory) {
+    links.no_port = std::move(port.error());
+  } else {
+    return Fail(std::move(port.error()));
+  }
+  if (links.memory) return links;
+  options.address = links.port->gid();
+  const uint32_t fits = RoceMtu(links.port->interface_mtu_bytes());
+  if (!options.port.active_mtu_given && fits != 0) {
+    options.port.active_mtu_bytes = std::min(options.port.active_mtu_bytes, fits);
+  }
+  return links;
+}
+
+LinkReport Describe(bool udp, std::optional<IcrcProof> proof) {
+  if (!udp) return {.link = "memory", .icrc = "not needed in memory", .notices = {}};
+  LinkReport report = {.link = "udp", .icrc = "made and checked", .notices = {}};
+  if (proof == IcrcProof::kFull) report.icrc = "made, and checked in full (32 bits)";
+  if (proof == IcrcProof::kRecovered) {
+    report.icrc = "made, and checked but for the peer's IP ID (about 15 bits)";
+  }
+  return report;
+}
+
 }  // namespace
 
 SoftDevice::SoftDevice(const SoftOptions& options, std::string_view firmware)
     : options_(options),
       gids_(GidTable(options_, ReadHostAddresses())),
       info_(MakeDeviceInfo(options_, gids_, firmware)) {
-  const bool udp = options_.link == LinkKind::kUdp;
-  info_.link = udp ? "udp" : "memory";
-  info_.icrc = udp ? "made and checked" : "not needed in memory";
+  const LinkReport report = Describe(options_.link == LinkKind::kUdp, std::nullopt);
+  info_.link = report.link;
+  info_.icrc = report.icrc;
 }
 
 Expected<std::unique_ptr<SoftDevice>> SoftDevice::Open(const SoftOptions& options,
                                                        std::string_view firmware) {
   SoftOptions own = options;
-  std::unique_ptr<UdpPort> port;
-  if (options.link == LinkKind::kUdp) {
-    Expected<std::unique_ptr<UdpPort>> taken =
-        UdpPort::Take(options.address, Deadline::After(kJoinTime));
-    if (!taken) return Fail(std::move(taken.error()));
-    port = std::move(*taken);
-    own.address = port->gid();
-    const uint32_t fits = RoceMtu(port->interface_mtu_bytes());
-    if (!own.port.active_mtu_given && fits != 0) {
-      own.port.active_mtu_bytes = std::min(own.port.active_mtu_bytes, fits);
-    }
-  }
+  Expected<LinkChoice> links = LinksOf(own);
+  if (!links) return Fail(std::move(links.error()));
   std::unique_ptr<SoftDevice> device(new SoftDevice(own, firmware));
   Expected<std::unique_ptr<SoftCore>> core =
-      SoftCore::Create(device->options_, device->info_, std::move(port));
+      SoftCore::Create(device->options_, device->info_, std::move(*links));
   if (!core) return Fail(std::move(core.error()));
   device->core_ = std::move(*core);
   // Everything that is asked of a real device when it is opened.
@@ -203,6 +228,13 @@ Expected<Mr> SoftDevice::RegisterMemory(ibv_pd* base, std::span<std::byte> memor
 }
 
 Expected<uint32_t> SoftDevice::MaxInlineBytes() { return options_.limits.max_inline_bytes; }
+
+LinkReport SoftDevice::ReportLink() {
+  const SpinLockHolder hold(core_->lock());
+  LinkReport report = Describe(core_->link().udp(), core_->link().udp_counts().proof);
+  report.notices = core_->link().Notices();
+  return report;
+}
 
 std::vector<std::pair<std::string, uint64_t>> SoftDevice::ReadCounters() {
   std::vector<std::pair<std::string, uint64_t>> counters;

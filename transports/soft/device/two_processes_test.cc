@@ -22,6 +22,7 @@
 
 #include "core/base/file_descriptor.h"
 #include "transports/soft/device/device_fixture.h"
+#include "transports/soft/device/link_blob.h"
 #include "transports/soft/link/rendezvous_messages.h"
 
 extern char** environ;
@@ -244,10 +245,9 @@ class TwoProcessesTest : public testing::Test {
     EXPECT_EQ(StateOf(end), IBV_QPS_ERR);
   }
   static void ExpectSocketGone(const Card& peer) {
-    const Expected<LinkAddress> here = MakeLocalAddress();
-    ASSERT_TRUE(here);
-    // Behind the byte that names the link.
-    const auto there = ParseBlob(std::span(peer.blob.data(), peer.blob_bytes).subspan(1), *here);
+    const auto links = ParseLinkBlob(std::span(peer.blob.data(), peer.blob_bytes));
+    ASSERT_TRUE(links);
+    const auto there = ParseBlob(links->memory);
     ASSERT_TRUE(there);
     EXPECT_EQ(LinesWith("/proc/net/unix", SocketName(there->nonce)), 0U);
   }

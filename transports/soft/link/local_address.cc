@@ -15,8 +15,8 @@
 #include <optional>
 #include <tuple>
 
+#include "core/base/error.h"
 #include "transports/soft/link/local_address_holders.h"
-#include "transports/soft/link/setup_error.h"
 #include "transports/soft/wire/header.h"
 
 namespace verbscope::soft {

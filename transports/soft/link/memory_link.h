@@ -31,7 +31,7 @@
 //   lock held:      Send, SendRaw, CanSend, Poll, Flush, Arm, Disarm, PrepareSleep, Awake, Alive,
 //                   SendFlow, ReceiveFlow, wakes
 //   takes the lock: Connect, Disconnect, AddChannel, RemoveChannel, Serve (one thread at a time)
-//   no lock:        Pending, LocalBlob, wait_fd
+//   no lock:        Pending, LocalBlob, Reach, wait_fd
 // Inside PacketReceiver::Receive only Send, SendRaw, CanSend, Flush, Arm, Disarm and the const
 // functions may be called.
 //
@@ -81,6 +81,10 @@ class MemoryLink final : public Link, public PathFlows {
   // What a peer needs for Connect; less than kMaxBlobBytes, good until the link is destroyed.
   std::vector<std::byte> LocalBlob() const;
 
+  // Whether the link that made `peer_blob` is one of this user here, which its nonce proves; else
+  // the Status says where it is. An Error if it says that it is here and does not answer, or is of
+  // another version. No lock; waits as Connect.
+  Expected<Status> Reach(std::span<const std::byte> peer_blob, Deadline deadline) const;
   // The path to the link that made `peer_blob`; one more user of it if there is one already.
   // `flow`: the addresses of packets to the peer; those of the first Connect count. Fails with the
   // setup class for a peer of another user, host or version, a peer that is gone, too many paths,
@@ -153,6 +157,7 @@ class MemoryLink final : public Link, public PathFlows {
   }
 
   // memory_link_connect.cc
+  Status CheckUser(const FileDescriptor& socket) const;
   // One user more of a live path; kNoPath: there is none.
   PathId Join(const Nonce& nonce);
   Expected<PathId> Install(const Nonce& nonce, const Flow& flow, RingMemory ring,

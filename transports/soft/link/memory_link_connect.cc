@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <string>
 
+#include "core/base/error.h"
 #include "transports/soft/link/epoll_ids.h"
 #include "transports/soft/link/memory_link.h"
-#include "transports/soft/link/setup_error.h"
 #include "transports/soft/link/unix_socket.h"
 
 namespace verbscope::soft {
@@ -48,10 +48,28 @@ PathId MemoryLink::Join(const Nonce& nonce) {
   return path;
 }
 
+Expected<Status> MemoryLink::Reach(std::span<const std::byte> peer_blob, Deadline deadline) const {
+  const Expected<LinkAddress> peer = ParseBlob(peer_blob);
+  if (!peer) return Fail(peer.error());
+  if (Status here = CheckHere(*peer, address_); !here) return here;
+  // The connection is given up at once: the peer takes it for one that had nothing to say.
+  const Expected<FileDescriptor> socket = ConnectAbstract(SocketName(peer->nonce), deadline);
+  if (!socket) return Fail(socket.error());
+  return CheckUser(*socket);
+}
+
+// The blob says who the peer claims to be, the kernel who it is.
+Status MemoryLink::CheckUser(const FileDescriptor& socket) const {
+  if (PeerUser(socket.get()) == address_.uid) return {};
+  return Fail(SetupError("the peer's device belongs to another user", /*cause=*/{},
+                         "run both sides as one user"));
+}
+
 Expected<PathId> MemoryLink::Connect(std::span<const std::byte> peer_blob, const Flow& flow,
                                      Deadline deadline) {
-  Expected<LinkAddress> peer = ParseBlob(peer_blob, address_);
-  if (!peer) return Fail(std::move(peer.error()));
+  const Expected<LinkAddress> peer = ParseBlob(peer_blob);
+  if (!peer) return Fail(peer.error());
+  if (const Status here = CheckHere(*peer, address_); !here) return Fail(here.error());
   {
     DeviceLockHolder hold(lock_);
     const PathId path = Join(peer->nonce);
@@ -59,11 +77,7 @@ Expected<PathId> MemoryLink::Connect(std::span<const std::byte> peer_blob, const
   }
   Expected<FileDescriptor> socket = ConnectAbstract(SocketName(peer->nonce), deadline);
   if (!socket) return Fail(std::move(socket.error()));
-  // The blob says who the peer claims to be, the kernel who it is.
-  if (PeerUser(socket->get()) != address_.uid) {
-    return Fail(SetupError("the peer's device belongs to another user", /*cause=*/"",
-                           "run both sides as one user"));
-  }
+  if (const Status own = CheckUser(*socket); !own) return Fail(own.error());
   Expected<RingMemory> ring = MakeRing(arena_bytes_);
   if (!ring) return Fail(std::move(ring.error()));
   DeviceLockHolder hold(lock_);
@@ -84,7 +98,7 @@ Expected<PathId> MemoryLink::Install(const Nonce& nonce, const Flow& flow, RingM
   const PathId path = FindOrAdd(nonce);
   if (path == kNoPath) {
     return Fail(SetupError("the device has " + std::to_string(kMaxPaths) + " peers already",
-                           /*cause=*/"", "use fewer peers per device"));
+                           /*cause=*/{}, "use fewer peers per device"));
   }
   const ConnectionId id = AddConnection({.socket = std::move(socket),
                                          .role = Connection::Role::kToPeer,

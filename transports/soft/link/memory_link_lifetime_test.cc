@@ -196,8 +196,7 @@ TEST(MemoryLinkLifetime, PeerThatWasRefusedCanComeAgain) {
 class LiarAtTheDoor : public testing::Test {
  protected:
   FileDescriptor Knock() {
-    LinkAddress local = *MakeLocalAddress();
-    const auto address = ParseBlob(device_.link->LocalBlob(), local);
+    const auto address = ParseBlob(device_.link->LocalBlob());
     EXPECT_TRUE(address);
     auto socket = ConnectAbstract(SocketName(address->nonce), Soon());
     EXPECT_TRUE(socket);

@@ -114,12 +114,15 @@ TEST(MemoryLink, ConnectSaysWhyNot) {
   expect(blob, "version 9");
   blob = good;
   blob.pop_back();
-  expect(blob, "39 bytes");
+  expect(blob, "47 bytes");
   blob = good;
   blob[24] ^= std::byte{1};
   expect(blob, "another host");
   blob = good;
   blob[32] ^= std::byte{1};
+  expect(blob, "another network namespace");
+  blob = good;
+  blob[40] ^= std::byte{1};
   expect(blob, "belongs to user");
   blob = good;
   blob[8] ^= std::byte{1};

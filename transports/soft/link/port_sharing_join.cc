@@ -13,9 +13,9 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/error.h"
 #include "transports/soft/link/port_sharing.h"
 #include "transports/soft/link/port_sharing_ids.h"
-#include "transports/soft/link/setup_error.h"
 
 namespace verbscope::soft {
 namespace {

@@ -1,6 +1,7 @@
 #include "transports/soft/link/rendezvous_messages.h"
 
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 #include <fstream>
 #include <type_traits>
 
+#include "core/base/error.h"
 #include "transports/soft/link/ring_layout.h"
-#include "transports/soft/link/setup_error.h"
 
 namespace verbscope::soft {
 namespace {
@@ -27,10 +28,11 @@ struct BlobBytes {
   uint16_t reserved;
   Nonce nonce;
   uint64_t host_boot;
+  uint64_t net_namespace;
   uint32_t uid;
   uint32_t reserved2;
 };
-static_assert(sizeof(BlobBytes) == 40);
+static_assert(sizeof(BlobBytes) == 48);
 
 struct HelloBytes {
   uint32_t magic;
@@ -77,6 +79,12 @@ uint64_t HostBoot() {
   return hash;
 }
 
+// The inode of this thread's network namespace: abstract sockets are seen within one only.
+uint64_t NetNamespace() {
+  struct stat status = {};
+  return ::stat("/proc/thread-self/ns/net", &status) == 0 ? status.st_ino : 0;
+}
+
 Error CannotLink(std::string cause, std::string next_step) {
   return SetupError("the peer's device cannot be reached through shared memory", std::move(cause),
                     std::move(next_step));
@@ -90,11 +98,12 @@ std::vector<std::byte> EncodeBlob(const LinkAddress& address) {
                            .reserved = 0,
                            .nonce = address.nonce,
                            .host_boot = address.host_boot,
+                           .net_namespace = address.net_namespace,
                            .uid = address.uid,
                            .reserved2 = 0});
 }
 
-Expected<LinkAddress> ParseBlob(std::span<const std::byte> blob, const LinkAddress& local) {
+Expected<LinkAddress> ParseBlob(std::span<const std::byte> blob) {
   BlobBytes bytes{};
   const size_t front = std::min(blob.size(), offsetof(BlobBytes, reserved));
   if (front != 0) std::memcpy(&bytes, blob.data(), front);
@@ -112,15 +121,24 @@ Expected<LinkAddress> ParseBlob(std::span<const std::byte> blob, const LinkAddre
                                std::to_string(sizeof(bytes)),
                            "use the same program version on both sides"));
   }
-  if (bytes.host_boot != local.host_boot) {
-    return Fail(CannotLink("it is on another host", "use a link that crosses the network"));
+  return LinkAddress{.nonce = bytes.nonce,
+                     .uid = bytes.uid,
+                     .host_boot = bytes.host_boot,
+                     .net_namespace = bytes.net_namespace};
+}
+
+Status CheckHere(const LinkAddress& peer, const LinkAddress& local) {
+  constexpr const char* kCrossNetwork = "use link=udp, which crosses the network, on both sides";
+  if (peer.host_boot != local.host_boot) {
+    return Fail(CannotLink("it is on another host", kCrossNetwork));
   }
-  if (bytes.uid != local.uid) {
-    return Fail(CannotLink("it belongs to user " + std::to_string(bytes.uid) +
-                               ", this process to user " + std::to_string(local.uid),
-                           "run both sides as one user"));
+  if (peer.net_namespace != local.net_namespace) {
+    return Fail(CannotLink("it is in another network namespace", kCrossNetwork));
   }
-  return LinkAddress{.nonce = bytes.nonce, .uid = bytes.uid, .host_boot = bytes.host_boot};
+  if (peer.uid == local.uid) return {};
+  return Fail(CannotLink("it belongs to user " + std::to_string(peer.uid) +
+                             ", this process to user " + std::to_string(local.uid),
+                         "run both sides as one user"));
 }
 
 std::vector<std::byte> EncodeHello(const Hello& hello) {
@@ -175,7 +193,7 @@ std::string SocketName(const Nonce& nonce) {
 }
 
 Expected<LinkAddress> MakeLocalAddress() {
-  LinkAddress address{.uid = ::geteuid(), .host_boot = HostBoot()};
+  LinkAddress address{.uid = ::geteuid(), .host_boot = HostBoot(), .net_namespace = NetNamespace()};
   if (::getrandom(address.nonce.data(), address.nonce.size(), 0) !=
       static_cast<ssize_t>(address.nonce.size())) {
     return Fail(CallError(ErrorClass::kSetup, "getrandom", "", errno));

@@ -28,15 +28,19 @@ using Nonce = std::array<std::byte, 16>;
 // Where a link is.
 struct LinkAddress {
   Nonce nonce = {};
-  uint32_t uid = 0;        // effective user
-  uint64_t host_boot = 0;  // hash of this boot of this host; 0: not known
+  uint32_t uid = 0;            // effective user
+  uint64_t host_boot = 0;      // hash of this boot of this host; 0: not known
+  uint64_t net_namespace = 0;  // its number in this boot; 0: not known
 
   bool operator==(const LinkAddress&) const = default;
 };
 
 std::vector<std::byte> EncodeBlob(const LinkAddress& address);
-// Also says, as an Error, if `local` cannot reach it: another version, host or user.
-Expected<LinkAddress> ParseBlob(std::span<const std::byte> blob, const LinkAddress& local);
+// An Error for bytes of another kind or version.
+Expected<LinkAddress> ParseBlob(std::span<const std::byte> blob);
+// Whether `peer` says that it is where `local` is: on this host, in this network namespace and of
+// this user. The Error says what is different.
+Status CheckHere(const LinkAddress& peer, const LinkAddress& local);
 
 struct Hello {
   Nonce nonce = {};  // of the sender

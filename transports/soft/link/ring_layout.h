@@ -38,7 +38,7 @@ namespace verbscope::soft {
 
 inline constexpr uint64_t kRingMagic = 0x676e6972'6c6d7376;  // "vsmlring"
 // Of the ring, of the messages about it, and of the blob. One number: all change together.
-inline constexpr uint16_t kMemoryLinkVersion = 1;
+inline constexpr uint16_t kMemoryLinkVersion = 2;
 
 inline constexpr uint32_t kRingSlots = 64;
 inline constexpr size_t kSlotBytes = 256;

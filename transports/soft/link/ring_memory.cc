@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <string>
 
-#include "transports/soft/link/setup_error.h"
+#include "core/base/error.h"
 
 namespace verbscope::soft {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 Error BadRing(std::string message) {
-  return SetupError(std::move(message), /*cause=*/"", /*next_step=*/"");
+  return SetupError(std::move(message), /*cause=*/{}, /*next_step=*/"");
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "transports/soft/link/setup_error.h"
+#include "core/base/error.h"
 
 namespace verbscope::soft {
 namespace {

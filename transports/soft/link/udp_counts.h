@@ -4,18 +4,22 @@
 #define VERBSCOPE_TRANSPORTS_SOFT_LINK_UDP_COUNTS_H_
 
 #include <cstdint>
+#include <optional>
+
+#include "transports/soft/wire/icrc.h"
 
 namespace verbscope::soft {
 
 struct UdpCounts {
-  uint64_t unknown_source = 0;  // packets from an address that is no connected path; dropped
-  uint64_t ecn_marked = 0;      // packets that arrived with ECN "congestion experienced"
-  uint64_t cnps = 0;            // congestion notification packets; taken note of, not acted on
-  uint64_t id_recovered = 0;    // packets whose IPv4 ID had to be solved from their ICRC
-  uint64_t bursts = 0;          // sends of several packets at once (UDP GSO)
-  uint64_t bursts_refused = 0;  // those that the system would not do; sent one by one instead
-  uint64_t blocked = 0;         // flushes that the system had no room for
-  int last_send_errno = 0;      // of the last packet that was counted as send_err
+  uint64_t unknown_source = 0;     // packets from an address that is no connected path; dropped
+  uint64_t ecn_marked = 0;         // packets that arrived with ECN "congestion experienced"
+  uint64_t cnps = 0;               // congestion notification packets; taken note of, not acted on
+  uint64_t id_recovered = 0;       // packets whose IPv4 ID had to be solved from their ICRC
+  uint64_t bursts = 0;             // sends of several packets at once (UDP GSO)
+  uint64_t bursts_refused = 0;     // those that the system would not do; sent one by one instead
+  uint64_t blocked = 0;            // flushes that the system had no room for
+  std::optional<IcrcProof> proof;  // the weakest of all packets; nullopt: none has come
+  int last_send_errno = 0;         // of the last packet that was counted as send_err
 };
 
 }  // namespace verbscope::soft

@@ -75,7 +75,10 @@ size_t DeliverPackets(Datagram& datagram, PathId path, ArrivalState& arrivals,
       ++counters.malformed_pkts;
       continue;
     }
-    if (!arrivals.proof || proof == IcrcProof::kRecovered) arrivals.proof = proof;
+    if (!arrivals.proof || proof == IcrcProof::kRecovered) {
+      arrivals.proof = proof;
+      if (!counts.proof || proof == IcrcProof::kRecovered) counts.proof = proof;
+    }
     receiver.Receive(path, header, payload);
   }
   return taken;

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "transports/soft/link/setup_error.h"
+#include "core/base/error.h"
 
 namespace verbscope::soft {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "transports/soft/link/setup_error.h"
+#include "core/base/error.h"
 #include "transports/soft/link/udp_link.h"
 
 namespace verbscope::soft {
@@ -89,7 +89,7 @@ Expected<PathId> UdpLink::Connect(std::span<const std::byte> peer_blob, const Fl
   const PathId path = Install(pair, !peer_blob.empty(), *route, std::move(*made), peer_qpn);
   if (path != kNoPath) return path;
   return Fail(SetupError(fmt::format("the device has {} peers already", kMaxUdpPaths),
-                         /*cause=*/"", "use fewer peers per device"));
+                         /*cause=*/{}, "use fewer peers per device"));
 }
 
 PathId UdpLink::Join(const UdpPair& pair, const Flow& flow, uint32_t peer_qpn) {

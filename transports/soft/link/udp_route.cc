@@ -13,8 +13,8 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/error.h"
 #include "core/base/file_descriptor.h"
-#include "transports/soft/link/setup_error.h"
 
 namespace verbscope::soft {
 namespace {

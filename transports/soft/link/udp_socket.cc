@@ -13,7 +13,7 @@
 #include <limits>
 #include <string>
 
-#include "transports/soft/link/setup_error.h"
+#include "core/base/error.h"
 
 // In headers that do not go together with the C library's, or newer than those of this system.
 #ifndef IPV6_FLOWLABEL_MGR

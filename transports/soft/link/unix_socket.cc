@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "transports/soft/link/setup_error.h"
+#include "core/base/error.h"
 
 namespace verbscope::soft {
 namespace {

@@ -152,14 +152,6 @@ std::vector<HostAddress> ReadHostAddresses() {
 std::vector<GidSlot> GidTable(const SoftOptions& options, std::span<const HostAddress> host) {
   if (options.port.gids) return *options.port.gids;
   if (options.port.link_layer == LinkLayer::kInfiniBand) return {InfiniBandSlot(options.port.lid)};
-  // Without an address of its own a device on the UDP link gets one of 127.0.0.0/8 when it is
-  // opened; until then it has that network's name.
-  const bool unnamed = !options.address && options.link == LinkKind::kUdp;
-  if (unnamed) {
-    return {{.gid = LoopbackIpv4(),
-             .type = std::string(kRoceV2),
-             .netdev = OwnerOf(LoopbackIpv4(), host)}};
-  }
   if (!options.address) return HostTable(host);
   return {{.gid = *options.address,
            .type = std::string(kRoceV2),

@@ -31,9 +31,10 @@ std::vector<HostAddress> ReadHostAddresses();
 //   Given by the options: those.
 //   options.address: that one, as RoCE v2, with the netdev that owns it.
 //   InfiniBand: one entry, of the link-local subnet and the LID.
-//   Otherwise the host's, as RoCE v2: of each interface its link-local IPv6, IPv4 and other IPv6
-//   addresses; the loopback interface last. 127.0.0.1 and ::1 are always there, because the memory
-//   link needs no network. More than kGidTableEntries: the last ones before loopback are left out.
+//   Otherwise the host's, of which a device on the UDP link takes one when it is opened, as RoCE
+//   v2: of each interface its link-local IPv6, IPv4 and other IPv6 addresses; the loopback
+//   interface last. 127.0.0.1 and ::1 are always there, because the memory link needs no network.
+//   More than kGidTableEntries: the last ones before loopback are left out.
 std::vector<GidSlot> GidTable(const SoftOptions& options, std::span<const HostAddress> host);
 
 // Port 1 with the non-zero, readable slots of `table`.

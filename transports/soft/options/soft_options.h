@@ -20,7 +20,8 @@
 
 namespace verbscope::soft {
 
-// How packets get to the peer. kAuto: shared memory.
+// How packets get to the peer. kAuto: shared memory if the peer is of this user on this host, else
+// UDP.
 enum class LinkKind : uint8_t { kAuto, kMemory, kUdp };
 std::string_view Name(LinkKind link);  // "auto", "memory", "udp"
 
