@@ -25,6 +25,7 @@
 #include "transports/soft/link/local_address.h"
 #include "transports/soft/link/udp_link.h"
 #include "transports/soft/wire/frame.h"
+#include "transports/soft/wire/icrc_cache.h"
 
 namespace verbscope::soft {
 namespace {
@@ -269,6 +270,15 @@ void BM_Icrc(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(TransportIcrc(flow, packet));
 }
 BENCHMARK(BM_Icrc)->Arg(0)->Arg(64)->Arg(4096);
+
+void BM_IcrcCached(benchmark::State& state) {
+  Flow flow;
+  flow.source = flow.destination = LocalAddress::Ipv4(127, 0, 0, 1).gid;
+  IcrcCache cache;
+  const std::vector<std::byte> packet(static_cast<size_t>(state.range(0)) + kBthBytes);
+  for (auto _ : state) benchmark::DoNotOptimize(cache.Of(flow, packet));
+}
+BENCHMARK(BM_IcrcCached)->Arg(0)->Arg(64)->Arg(4096);
 
 void BM_IcrcOfBytes(benchmark::State& state) {
   const std::vector<std::byte> packet(static_cast<size_t>(state.range(0)) + kBthBytes);

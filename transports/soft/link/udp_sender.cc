@@ -79,7 +79,7 @@ bool UdpSender::Send(UdpFlow& flow, const Header& header, PayloadPieces pieces) 
   }
   const size_t place = AddToRun(flow, header.dest_qpn, covered + kIcrcBytes, /*may_join=*/true);
   const auto id = static_cast<uint16_t>(flow.ipv4 ? place : 0);
-  StoreIcrc(packet + covered, TransportIcrc(flow.flow, {packet, covered}, id));
+  StoreIcrc(packet + covered, flow.icrcs.Of(flow.flow, {packet, covered}, id));
   // A whole burst leaves at once: the receiver can begin with it, and its bytes are still in cache.
   const Run& run = runs_[run_tail_ - 1];
   const bool whole = run.count > 1 && (run.count == kMaxBurst || run.closed ||

@@ -30,6 +30,7 @@
 #include "transports/soft/link/udp_socket.h"
 #include "transports/soft/wire/frame.h"
 #include "transports/soft/wire/header.h"
+#include "transports/soft/wire/icrc_cache.h"
 
 namespace verbscope::soft {
 
@@ -43,6 +44,7 @@ inline constexpr size_t kMaxBurstBytes = 65000;  // 64 KiB with the headers
 struct UdpFlow {
   Flow wanted;                         // as it was asked for
   Flow flow;                           // with the source port that is really used
+  IcrcCache icrcs;                     // of flow
   SocketAddress to;                    // with the flow label
   std::shared_ptr<SendSocket> socket;  // shared by flows that differ in their destination only
   bool ipv4 = false;

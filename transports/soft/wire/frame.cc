@@ -166,6 +166,21 @@ uint32_t TransportIcrc(const Flow& flow, std::span<const std::byte> transport, u
   return ExtendIcrc(ExtendIcrc(kIcrcSeed, headers), transport.subspan(kBthBytes));
 }
 
+uint32_t HeadersIcrc(const Flow& flow, size_t transport_bytes, uint16_t ipv4_id) {
+  std::array<std::byte, kMaxMaskedBytes> masked = {};
+  const size_t outer = WriteHeaders(flow, transport_bytes + kIcrcBytes, ipv4_id, masked.data());
+  MaskHeaders(std::span(masked).first(outer + kBthBytes));
+  return ExtendIcrc(kIcrcSeed, std::span(masked).first(outer));
+}
+
+uint32_t ExtendByTransport(uint32_t icrc, std::span<const std::byte> transport) {
+  assert(transport.size() >= kBthBytes);
+  std::array<std::byte, kBthBytes> bth;
+  std::copy_n(transport.data(), kBthBytes, bth.data());
+  MaskBth(bth);
+  return ExtendIcrc(ExtendIcrc(icrc, bth), transport.subspan(kBthBytes));
+}
+
 void BuildTransport(const Flow& flow, const Header& header,
                     std::span<const std::span<const std::byte>> payload,
                     std::vector<std::byte>& out, uint16_t ipv4_id) {
@@ -195,10 +210,15 @@ bool VerifyTransport(const Flow& flow, std::span<const std::byte> transport) {
 IcrcCheck CheckTransport(const Flow& flow, std::span<const std::byte> transport) {
   if (!HasTransportSize(transport)) return {};
   const size_t covered = transport.size() - kIcrcBytes;
-  const uint32_t computed = TransportIcrc(flow, transport.first(covered));
+  return CheckTransport(IsIpv4(flow), transport, TransportIcrc(flow, transport.first(covered)));
+}
+
+IcrcCheck CheckTransport(bool ipv4, std::span<const std::byte> transport, uint32_t computed) {
+  if (!HasTransportSize(transport)) return {};
+  const size_t covered = transport.size() - kIcrcBytes;
   const uint32_t received = LoadIcrc(transport.data() + covered);
   if (computed == received) return {.proof = IcrcProof::kFull};
-  if (!IsIpv4(flow)) return {};
+  if (!ipv4) return {};
   const size_t bytes_after_id = kIpv4HeaderBytes - 6 + kUdpHeaderBytes + covered;
   return RecoverId(computed, received, bytes_after_id);
 }

@@ -57,15 +57,23 @@ void BuildTransport(const Flow& flow, const Header& header,
                     std::span<const std::span<const std::byte>> payload,
                     std::vector<std::byte>& out, uint16_t ipv4_id = 0);
 
-// The ICRC for `transport`, BTH … pad (kBthBytes or more), sent along `flow`.
+// The ICRC for `transport`, BTH … pad (kBthBytes or more), sent along `flow`. The fast path has it
+// from icrc_cache.h.
 uint32_t TransportIcrc(const Flow& flow, std::span<const std::byte> transport,
                        uint16_t ipv4_id = 0);
+// The same in two steps: the state after the IP and UDP headers in front of `transport_bytes`
+// (BTH … pad), which a flow shares among packets of one length, and what follows.
+uint32_t HeadersIcrc(const Flow& flow, size_t transport_bytes, uint16_t ipv4_id = 0);
+uint32_t ExtendByTransport(uint32_t icrc, std::span<const std::byte> transport);
 
 // For a receiver that knows addresses, ports and length. `transport` is BTH … ICRC of any length.
 // Whether it is intact and its sender used ID 0 and DF (IPv4):
 bool VerifyTransport(const Flow& flow, std::span<const std::byte> transport);
 // The same for senders with other IDs: what is proven, and the ID. See icrc.h.
 IcrcCheck CheckTransport(const Flow& flow, std::span<const std::byte> transport);
+// With the ICRC that `transport` should have for ID 0, known already. kBad for a `transport` that
+// has not even room for a BTH and an ICRC.
+IcrcCheck CheckTransport(bool ipv4, std::span<const std::byte> transport, uint32_t computed);
 
 struct Frame {
   Flow flow;

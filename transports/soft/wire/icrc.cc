@@ -91,7 +91,7 @@ void MaskFields(std::byte* headers, size_t bytes) {
   }
   std::byte* bth = headers + bytes - kBthBytes;
   bth[-2] = bth[-1] = kOnes;  // UDP checksum
-  bth[4] = kOnes;             // FECN, BECN and reserved bits
+  MaskBth(std::span<std::byte, kBthBytes>(bth, kBthBytes));
 }
 
 // `packet` without its ICRC. `assume_id`: read the second word of an IPv4 header as kIdZeroDf.
@@ -122,6 +122,10 @@ bool MaskHeaders(std::span<std::byte> headers) {
   if (bytes == 0) return false;
   MaskFields(headers.data(), bytes);
   return true;
+}
+
+void MaskBth(std::span<std::byte, kBthBytes> bth) {
+  bth[4] = kOnes;  // FECN, BECN and reserved bits
 }
 
 std::optional<uint32_t> Icrc(std::span<const std::byte> packet) {

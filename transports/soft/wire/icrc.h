@@ -38,6 +38,9 @@ uint32_t Icrc(std::span<const std::byte> masked, std::span<const std::span<const
 // ones. False: they are not (IPv4 with options, another IP version, fewer bytes).
 bool MaskHeaders(std::span<std::byte> headers);
 
+// The same for a BTH alone.
+void MaskBth(std::span<std::byte, 12> bth);
+
 // The ICRC of a packet from its IP header to its pad; nullopt: not the headers that MaskHeaders
 // takes.
 std::optional<uint32_t> Icrc(std::span<const std::byte> packet);
