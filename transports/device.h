@@ -242,6 +242,9 @@ class Device {
   // What the device has counted since it was opened, in a fixed order; empty when it counts
   // nothing.
   virtual std::vector<std::pair<std::string, uint64_t>> ReadCounters() { return {}; }
+  // What a reader of the report should know of what the device met since it was opened: whole
+  // sentences, mostly none.
+  virtual std::vector<std::string> Notices() { return {}; }
 
   // Largest payload that ibv_post_send takes inline on an RC QP with one SGE, in bytes. Found by
   // creating QPs (no query reports it), few steps, cached. 0: no inline.

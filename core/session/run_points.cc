@@ -43,14 +43,14 @@ Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink&
       if (!status) {
         Error error = farewell.Conclude(
             OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
-        FinishClock(side, context);
+        FinishSide(side, context);
         record.local = side.record;
         return Fail(std::move(error));
       }
       passed_bytes = std::max(passed_bytes.value_or(0), size);
     }
   }
-  FinishClock(side, context);
+  FinishSide(side, context);
   record.local = side.record;
   return ExchangeSides(side, link, deadline, record);
 }

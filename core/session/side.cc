@@ -82,8 +82,9 @@ std::string ShareCpus(SideState& side, bool same_host) {
       usable, usable == 1 ? "" : "s");
 }
 
-void FinishClock(SideState& side, const SessionContext& context) {
+void FinishSide(SideState& side, const SessionContext& context) {
   for (const std::string& note : side.teardown->Take()) context.notice(note);
+  for (const std::string& note : side.device->Notices()) context.notice(note);
   const size_t told = side.clock.info().notices.size();
   const ClockInfo& info = side.clock.Finish();
   side.record.clock = Describe(info);

@@ -52,7 +52,8 @@ Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings&
 void DescribePath(SideState& side);
 // Sets shares_cpu once both ways of waiting are known; a sentence for the report, or empty.
 std::string ShareCpus(SideState& side, bool same_host);
-void FinishClock(SideState& side, const SessionContext& context);
+// The last looks at clock and device, when the run is over or broken.
+void FinishSide(SideState& side, const SessionContext& context);
 
 }  // namespace verbscope
 

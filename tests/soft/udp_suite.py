@@ -108,6 +108,26 @@ with case("AnAddressOfAnotherHostIsRefused"):
     result = run("send-lat", "--loopback", "--device", "soft:link=udp,addr=203.0.113.9", "--json")
     expect(result.code == 2 and "203.0.113.9" in result.err, str(result))
 
+with case("PacketsFromElsewhereAreToldOf"):
+    def told(result):
+        return [notice for notice in result.doc["notices"] if "is no peer's" in notice]
+
+    with server("--device", "soft:link=udp,addr=127.0.0.9", "--once") as (serve, port):
+        with Process("send-lat", "127.0.0.1", "--port", port, "--device", "soft:link=udp,addr=127.0.0.10",
+                     "-D", "1s", "--json") as client, \
+                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            stranger.bind(("127.0.0.11", 0))
+            while client.process.poll() is None:
+                stranger.sendto(os.urandom(100), ("127.0.0.10", ROCE_PORT))
+                time.sleep(0.001)
+            result = client.wait()
+    expect(result.code == 0, str(result))
+    expect(len(told(result)) == 1 and "dropped" in told(result)[0], str(result.doc["notices"]))
+    # And there is nothing to tell otherwise.
+    for device in ("soft:link=udp", "soft:link=udp,addr=127.0.0.9"):
+        result = two_processes("127.0.0.1", device, *SHORT, "-s", "64:64K")
+        expect(result.code == 0 and not told(result), str(result.doc["notices"]))
+
 with case("AKilledPeerEndsTheRunAndTheAddressIsFreeAgain"):
     for device in ("soft:link=udp", "soft:link=udp,addr=127.0.0.9"):
         with server("--device", device) as (serve, port):

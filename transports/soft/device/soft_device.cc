@@ -227,8 +227,28 @@ std::vector<std::pair<std::string, uint64_t>> SoftDevice::ReadCounters() {
     add("udp_bursts", counts.bursts);
     add("udp_bursts_refused", counts.bursts_refused);
     add("udp_blocked", counts.blocked);
+    add("udp_receive_drops", counts.receive_drops);
   }
   return counters;
+}
+
+std::vector<std::string> SoftDevice::Notices() {
+  UdpCounts counts;
+  {
+    const SpinLockHolder hold(core_->lock());
+    counts = core_->link().udp_counts();
+  }
+  std::vector<std::string> notices;
+  const auto add = [this, &notices](uint64_t packets, std::string_view what) {
+    if (packets == 0) return;
+    notices.push_back(fmt::format("{}: {} packet{} on UDP port {} {}", info_.name, packets,
+                                  packets == 1 ? "" : "s", kRoceUdpPort, what));
+  };
+  add(counts.unknown_source, "came from an address that is no peer's, and were dropped");
+  add(counts.receive_drops,
+      "were dropped by the kernel, since the receive buffer was full (sysctl net.core.rmem_max): "
+      "they had to be sent again");
+  return notices;
 }
 
 }  // namespace verbscope::soft

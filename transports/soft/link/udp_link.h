@@ -153,7 +153,7 @@ class UdpLink final : public Link, public PathFlows {
   // The weakest proof so far that packets of a path were intact; nullopt: none has come.
   std::optional<IcrcProof> proof(PathId path) const;
   UdpPathReport Report(PathId path, uint32_t peer_qpn = kAnyQpn) const;
-  const UdpCounts& counts() const { return counts_; }
+  UdpCounts counts() const;  // with the system's drops: a system call for each address
 
   // What the user should know of how the sockets turned out: whole sentences, or none.
   const std::vector<std::string>& Notices() const { return notices_; }
@@ -185,6 +185,7 @@ class UdpLink final : public Link, public PathFlows {
   UdpOptions options_;
   FileDescriptor epoll_;
   std::vector<std::string> notices_;
+  std::vector<uint64_t> drops_before_;  // of each local: a socket may have had another owner
   size_t receive_buffer_bytes_ = 0;
 
   UdpCounts counts_;
