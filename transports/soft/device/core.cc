@@ -49,7 +49,7 @@ Expected<std::unique_ptr<SoftCore>> SoftCore::Create(const SoftOptions& options,
   }
   core->verbs_.context.async_fd = core->async_fd_.get();
   Expected<std::unique_ptr<DeviceLink>> link =
-      DeviceLink::Create(std::move(port), core->lock_, core->link_counters_);
+      DeviceLink::Create(std::move(port), options.gso, core->lock_, core->link_counters_);
   if (!link) return Fail(std::move(link.error()));
   core->link_ = std::move(*link);
   Expected<std::unique_ptr<PacketPath>> packets =

@@ -28,11 +28,11 @@ Error CannotWatch(int errno_value) {
 
 }  // namespace
 
-Expected<std::unique_ptr<DeviceLink>> DeviceLink::Create(std::unique_ptr<UdpPort> port,
+Expected<std::unique_ptr<DeviceLink>> DeviceLink::Create(std::unique_ptr<UdpPort> port, UdpGso gso,
                                                          DeviceLock& lock, Counters& counters) {
   std::unique_ptr<DeviceLink> link(new DeviceLink());
   if (port != nullptr) {
-    Status opened = link->OpenUdp(std::move(port), lock, counters);
+    Status opened = link->OpenUdp(std::move(port), gso, lock, counters);
     if (!opened) return Fail(std::move(opened.error()));
     return link;
   }
@@ -42,12 +42,14 @@ Expected<std::unique_ptr<DeviceLink>> DeviceLink::Create(std::unique_ptr<UdpPort
   return link;
 }
 
-Status DeviceLink::OpenUdp(std::unique_ptr<UdpPort> port, DeviceLock& lock, Counters& counters) {
+Status DeviceLink::OpenUdp(std::unique_ptr<UdpPort> port, UdpGso gso, DeviceLock& lock,
+                           Counters& counters) {
   port_ = std::move(port);
   // A descriptor of the link's own: the port may share its socket with other processes.
   FileDescriptor socket(::fcntl(port_->fd(), F_DUPFD_CLOEXEC, 0));
   if (!socket) return Fail(CallError(ErrorClass::kSetup, "fcntl", "F_DUPFD_CLOEXEC", errno));
   UdpOptions options;
+  options.gso = gso;
   options.locals.push_back({.address = port_->address(), .socket = std::move(socket)});
   Expected<std::unique_ptr<UdpLink>> udp = UdpLink::Create(std::move(options), lock, counters);
   if (!udp) return Fail(std::move(udp.error()));

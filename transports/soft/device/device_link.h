@@ -28,9 +28,9 @@ namespace verbscope::soft {
 
 class DeviceLink final : public Link, public PathFlows {
  public:
-  // `port`: where a device on the UDP link is; null: a device in memory. `lock` and `counters` must
-  // outlive the link.
-  static Expected<std::unique_ptr<DeviceLink>> Create(std::unique_ptr<UdpPort> port,
+  // `port`: where a device on the UDP link is; null: a device in memory. `gso`: of the UDP link.
+  // `lock` and `counters` must outlive the link.
+  static Expected<std::unique_ptr<DeviceLink>> Create(std::unique_ptr<UdpPort> port, UdpGso gso,
                                                       DeviceLock& lock, Counters& counters);
 
   bool udp() const { return udp_ != nullptr; }
@@ -85,7 +85,7 @@ class DeviceLink final : public Link, public PathFlows {
 
  private:
   DeviceLink() = default;
-  Status OpenUdp(std::unique_ptr<UdpPort> port, DeviceLock& lock, Counters& counters);
+  Status OpenUdp(std::unique_ptr<UdpPort> port, UdpGso gso, DeviceLock& lock, Counters& counters);
 
   std::unique_ptr<MemoryLink> memory_;  // one of the two
   std::unique_ptr<UdpPort> port_;

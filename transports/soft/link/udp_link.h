@@ -65,19 +65,13 @@
 #include "transports/soft/link/path_flows.h"
 #include "transports/soft/link/udp_blob.h"
 #include "transports/soft/link/udp_counts.h"
+#include "transports/soft/link/udp_gso.h"
 #include "transports/soft/link/udp_paths.h"
 #include "transports/soft/link/udp_receiver.h"
 #include "transports/soft/link/udp_sender.h"
 #include "transports/soft/wire/frame.h"
 
 namespace verbscope::soft {
-
-// Bursts of packets in one send (UDP GSO).
-enum class UdpGso : uint8_t {
-  kAuto,  // on IPv6; on IPv4 where the kernel itself takes them apart (UdpRoute)
-  kOff,
-  kOn,  // whatever the interface: its IPv4 IDs must count 0, 1, 2 …
-};
 
 struct UdpOptions {
   // One to kMaxUdpLocals, all different. An empty socket: the link binds port 4791 itself.
