@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -60,6 +62,50 @@ std::string RnrText(const CompletionFailure& failure) {
                      TimeText(timer * failure.rnr_retry));
 }
 
+// Bytes of payload that pass with any path MTU: above it a too small MTU on the way is a suspect.
+constexpr uint64_t kSmallestMtu = 256;
+
+// Of the largest packet of such a message.
+uint64_t PacketPayload(uint64_t size_bytes, const CompletionFailure& failure) {
+  return failure.path_mtu_bytes > 0 ? std::min<uint64_t>(size_bytes, failure.path_mtu_bytes)
+                                    : size_bytes;
+}
+
+// The first message of its size was lost, and with it the first packets of their size: switches
+// drop what is larger than their MTU without a word.
+bool LargerPacketsAreLost(const CompletionFailure& failure) {
+  if (!failure.passed_bytes || failure.size_bytes.value_or(0) <= kSmallestMtu) return false;
+  if (failure.completions_before > 0 && failure.message_number != 1) return false;
+  return PacketPayload(*failure.size_bytes, failure) >
+         PacketPayload(*failure.passed_bytes, failure);
+}
+
+std::vector<Finding> SilentAboveASize(const CompletionFailure& failure) {
+  const uint64_t passed = *failure.passed_bytes;
+  // The largest path MTU whose packets are known to pass.
+  const uint64_t mtu = std::max(kSmallestMtu, std::bit_floor(PacketPayload(passed, failure)));
+  return {
+      {fmt::format("messages up to {} bytes passed, {} bytes did not: packets with {} bytes of "
+                   "payload are lost on the path, which carries less than the path MTU{}",
+                   passed, *failure.size_bytes, PacketPayload(*failure.size_bytes, failure),
+                   failure.path_mtu_bytes > 0 ? fmt::format(" {}", failure.path_mtu_bytes) : ""),
+       fmt::format("check the MTU of every switch and interface on the path, or run with --mtu "
+                   "{}",
+                   mtu)}};
+}
+
+Finding PathMtuTooLarge(const CompletionFailure& failure) {
+  return {failure.path_mtu_bytes > 0
+              ? fmt::format("the network carries less than the path MTU {}: small messages pass, "
+                            "large ones vanish",
+                            failure.path_mtu_bytes)
+              : std::string("the network carries less than the path MTU: small messages pass, "
+                            "large ones vanish"),
+          fmt::format("--mtu 256; if that works, raise the MTU of the switches on the path, and "
+                      "--size 1:{} names the limit",
+                      std::bit_ceil(*failure.size_bytes))};
+}
+
 // Nothing ever came back: the path itself is in doubt, before any thought of loss.
 std::vector<Finding> SilentFromTheStart(const CompletionFailure& failure) {
   std::vector<Finding> findings;
@@ -79,31 +125,24 @@ std::vector<Finding> SilentFromTheStart(const CompletionFailure& failure) {
              : fmt::format("the two GIDs cannot reach each other ({})", failure.gid_pair),
          "ping one from the other on their netdevs; choose another pair by --gid-index"});
   }
+  if (failure.size_bytes.value_or(0) > kSmallestMtu) findings.push_back(PathMtuTooLarge(failure));
   findings.push_back({"the peer's queue pair was gone before the first message",
                       "read the report of the other side"});
   return findings;
 }
 
-// Bytes of payload that pass with any path MTU: above it a too small MTU on the way is a suspect.
-constexpr uint64_t kSmallestMtu = 256;
-
 std::vector<Finding> SilentAfterSuccess(const CompletionFailure& failure) {
+  const bool earlier = failure.completions_before == 0 && failure.passed_bytes;
   std::vector<Finding> findings = {
-      {fmt::format("the path worked for {} completions: then the peer died, or closed its queue "
-                   "pair",
-                   failure.completions_before),
+      {fmt::format("the path worked for {}: then the peer died, or closed its queue pair",
+                   earlier ? fmt::format("messages up to {} bytes", *failure.passed_bytes)
+                           : fmt::format("{} completions", failure.completions_before)),
        "read the report of the other side"},
       {"packets are lost on the way: congestion, a full switch buffer, or a filter",
        "compare the loss counters of both sides before and after: rdma statistic"}};
-  if (failure.size_bytes.value_or(0) > kSmallestMtu) {
-    findings.push_back(
-        {failure.path_mtu_bytes > 0
-             ? fmt::format("the network carries less than the path MTU {}: small messages pass, "
-                           "large ones vanish",
-                           failure.path_mtu_bytes)
-             : std::string("the network carries less than the path MTU: small messages pass, large "
-                           "ones vanish"),
-         "--mtu 256; if that works, raise the MTU of the switches on the path"});
+  // Unless packets as large as that have passed already.
+  if (failure.size_bytes.value_or(0) > kSmallestMtu && !failure.passed_bytes) {
+    findings.push_back(PathMtuTooLarge(failure));
   }
   return findings;
 }
@@ -121,8 +160,9 @@ std::vector<Finding> LengthOfReceive(const CompletionFailure& failure) {
 std::vector<Finding> FindingsFor(const CompletionFailure& failure,
                                  const CompletionStatusInfo* info) {
   if (failure.status == IBV_WC_RETRY_EXC_ERR) {
-    return failure.completions_before == 0 ? SilentFromTheStart(failure)
-                                           : SilentAfterSuccess(failure);
+    if (LargerPacketsAreLost(failure)) return SilentAboveASize(failure);
+    return failure.completions_before == 0 && !failure.passed_bytes ? SilentFromTheStart(failure)
+                                                                    : SilentAfterSuccess(failure);
   }
   if (failure.status == IBV_WC_LOC_LEN_ERR && failure.op == "receive") {
     return LengthOfReceive(failure);

@@ -36,6 +36,8 @@ struct CompletionFailure {
   LinkLayer link_layer = LinkLayer::kUnspecified;
   std::string gid_pair = {};    // both entries as text; empty: not known
   uint32_t path_mtu_bytes = 0;  // 0: not known
+  // The largest message that went to and fro on this path before, on another QP.
+  std::optional<uint64_t> passed_bytes = {};
 
   // As in Plan. The RNR timer is the peer's, which the plan sets on both sides.
   uint32_t timeout_code = 14;
@@ -47,6 +49,8 @@ struct CompletionFailure {
 // kRun with `status` set; kInternal when the status is SUCCESS, which is no failure.
 //   RETRY_EXC_ERR without any completion before says that no packet ever came back and, on
 //   Ethernet, names UDP port 4791 and the GID pair; it states the time until the device gave up.
+//   When smaller packets passed before and the first of a larger size did not, it names the size
+//   that the path carries.
 //   RNR_RETRY_EXC_ERR states the timer and the number of retries.
 //   WR_FLUSH_ERR means that only flushes were seen: the cause is on the other side, or an
 //   asynchronous event.

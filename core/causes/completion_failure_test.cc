@@ -110,6 +110,69 @@ TEST(ExplainCompletionTest, SilenceOfALargeMessageSuspectsThePathMtu) {
   EXPECT_THAT(error.next_step, HasSubstr("--mtu 256"));
 }
 
+// No completion of that size, or only the peer's own message on its way here.
+TEST(ExplainCompletionTest, LargerPacketsThatAreLostNameTheLimit) {
+  CompletionFailure failure = Failure(IBV_WC_RETRY_EXC_ERR);
+  failure.size_bytes = 2048;
+  failure.path_mtu_bytes = 4096;
+  failure.passed_bytes = 1024;
+  for (const uint64_t completions : {0, 1}) {
+    failure.completions_before = completions;
+    failure.message_number = 1;
+    const Error error = ExplainCompletion(failure);
+    EXPECT_EQ(error.cause,
+              "messages up to 1024 bytes passed, 2048 bytes did not: packets with 2048 bytes of "
+              "payload are lost on the path, which carries less than the path MTU 4096");
+    EXPECT_EQ(error.next_step,
+              "check the MTU of every switch and interface on the path, or run with --mtu 1024");
+  }
+}
+
+TEST(ExplainCompletionTest, TheLimitIsOfPacketsAndTheProposedMtuIsOneThatPassed) {
+  CompletionFailure failure = Failure(IBV_WC_RETRY_EXC_ERR);
+  failure.message_number = 1;
+  failure.path_mtu_bytes = 4096;
+  struct Row {
+    uint64_t passed, size;
+    const char* mtu;
+  };
+  for (const Row& row :
+       {Row{0, 512, "--mtu 256"}, Row{1000, 65536, "--mtu 512"}, Row{3000, 4000, "--mtu 2048"}}) {
+    failure.passed_bytes = row.passed;
+    failure.size_bytes = row.size;
+    EXPECT_THAT(ExplainCompletion(failure).next_step, HasSubstr(row.mtu)) << row.size;
+  }
+  EXPECT_THAT(ExplainCompletion(failure).cause, HasSubstr("packets with 4000 bytes"));
+}
+
+TEST(ExplainCompletionTest, WhenPacketsAsLargePassedThePathMtuIsNoSuspect) {
+  CompletionFailure failure = Failure(IBV_WC_RETRY_EXC_ERR);
+  failure.path_mtu_bytes = 4096;
+  failure.passed_bytes = 4096;
+  failure.size_bytes = 8192;
+  failure.message_number = 1;
+  const Error first = ExplainCompletion(failure);
+  EXPECT_THAT(first.cause, AllOf(HasSubstr("the path worked for messages up to 4096 bytes"),
+                                 Not(HasSubstr("path MTU")), Not(HasSubstr("no packet ever"))));
+  // Of this size as well.
+  failure.passed_bytes = 64;
+  failure.completions_before = 100;
+  failure.message_number = 101;
+  EXPECT_THAT(ExplainCompletion(failure).cause,
+              AllOf(HasSubstr("100 completions"), Not(HasSubstr("path MTU"))));
+}
+
+TEST(ExplainCompletionTest, SilenceFromTheStartOfALargeMessageMentionsThePathMtuAsWell) {
+  CompletionFailure failure = Failure(IBV_WC_RETRY_EXC_ERR);
+  EXPECT_THAT(ExplainCompletion(failure).cause, Not(HasSubstr("path MTU")));
+  failure.size_bytes = 3000;
+  failure.path_mtu_bytes = 4096;
+  const Error error = ExplainCompletion(failure);
+  EXPECT_THAT(error.cause, AllOf(HasSubstr("no packet ever came back"),
+                                 HasSubstr("less than the path MTU 4096")));
+  EXPECT_THAT(error.next_step, AllOf(HasSubstr("--mtu 256"), HasSubstr("--size 1:4096")));
+}
+
 TEST(ExplainCompletionTest, SilenceStatesTheTimeUntilTheDeviceGaveUp) {
   // 4.096 us * 2^14 * 7 = 470 ms; four times that on slow devices.
   EXPECT_THAT(ExplainCompletion(Failure(IBV_WC_RETRY_EXC_ERR)).message,

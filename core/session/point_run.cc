@@ -46,9 +46,10 @@ PingPongLength MeasuredLength(const Plan& plan, const Clock& clock) {
 
 }  // namespace
 
-Status PointRun::Execute(uint64_t size_bytes, uint32_t run) {
+Status PointRun::Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64_t> passed_bytes) {
   size_bytes_ = size_bytes;
   run_ = run;
+  passed_bytes_ = passed_bytes;
   if (Status status = Connect(size_bytes); !status) return status;
   const PingPongLength warmup = WarmupLength(plan_, side_.clock);
   if (warmup.messages > 0) {
@@ -262,6 +263,7 @@ Error PointRun::ExplainFailure(CompletionFailure failure, const PingPongOutcome&
   failure.link_layer = side_.port.link_layer;
   failure.gid_pair = fmt::format("{} with {}", DescribeGid(side_.gid), DescribeGid(remote_.gid));
   failure.path_mtu_bytes = side_.path_mtu_bytes;
+  failure.passed_bytes = passed_bytes_;
   failure.timeout_code = plan_.timeout_code;
   failure.retry_count = plan_.retry_count;
   failure.rnr_timer_code = plan_.rnr_timer_code;

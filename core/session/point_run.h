@@ -34,8 +34,9 @@ class PointRun {
         deadline_(deadline) {}
 
   // On success both results are filled. On failure own() still holds what was measured until then,
-  // marked incomplete, if the measured phase had begun.
-  Status Execute(uint64_t size_bytes, uint32_t run);
+  // marked incomplete, if the measured phase had begun. `passed_bytes`: the largest size that this
+  // session has run to its end.
+  Status Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64_t> passed_bytes);
 
   std::optional<Result> TakeOwn() { return std::move(own_); }
   std::optional<Result> TakePeer() { return std::move(peer_); }
@@ -65,6 +66,7 @@ class PointRun {
   const Deadline deadline_;
   uint64_t size_bytes_ = 0;
   uint32_t run_ = 0;
+  std::optional<uint64_t> passed_bytes_;
   uint64_t messages_before_ = 0;  // messages of finished phases on this connection
   EndpointInfo remote_;
   std::unique_ptr<Endpoint> endpoint_;

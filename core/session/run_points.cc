@@ -1,5 +1,7 @@
 #include "core/session/run_points.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/record/record_json.h"
@@ -31,10 +33,11 @@ Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink&
                  const SessionContext& context, Deadline deadline, Farewell& farewell,
                  Record& record) {
   Monitor monitor(link, *side.device, context.interrupt, deadline);
+  std::optional<uint64_t> passed_bytes;
   for (uint32_t run = 0; run < plan.repeat; ++run) {
     for (const uint64_t size : plan.sizes_bytes) {
       PointRun point(role, side, plan, link, monitor, deadline);
-      Status status = point.Execute(size, run);
+      Status status = point.Execute(size, run, passed_bytes);
       Keep(point.TakeOwn(), record);
       Keep(point.TakePeer(), record);
       if (!status) {
@@ -44,6 +47,7 @@ Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink&
         record.local = side.record;
         return Fail(std::move(error));
       }
+      passed_bytes = std::max(passed_bytes.value_or(0), size);
     }
   }
   FinishSide(side, context);

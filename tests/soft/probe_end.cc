@@ -19,6 +19,8 @@ void Must(const Status& status) {
 struct Card {
   uint32_t qpn = 0;
   ibv_gid gid = {};
+  uint64_t address = 0;
+  uint32_t rkey = 0;
   uint32_t blob_bytes = 0;
   std::array<std::byte, 256> blob;
 };
@@ -48,24 +50,25 @@ uint64_t CounterOf(SoftDevice& device, std::string_view name) {
   Die("no counter " + std::string(name));
 }
 
-void End::Open(uint32_t size, int socket, bool events) {
+void End::Open(const SoftOptions& options, uint32_t size, int socket, bool events) {
   bytes = size;
-  device = Must(SoftDevice::Open(SoftOptions{}, ""));
+  device = Must(SoftDevice::Open(options, ""));
   pd = Must(device->AllocatePd());
   buffer = Must(device->AllocateBuffer({.bytes = size_t{2} * std::max(size, 64U)}));
-  mr = Must(device->RegisterMemory(pd.get(), buffer->bytes(), IBV_ACCESS_LOCAL_WRITE));
+  mr = Must(device->RegisterMemory(pd.get(), buffer->bytes(),
+                                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
   send_cq = Must(device->CreateCq({.cqe = kDepth}));
   if (events) channel = Must(device->CreateCompChannel());
   recv_cq = Must(device->CreateCq({.cqe = kReceives, .channel = channel.get()}));
   const bool sends_inline = size > 0 && size <= 64;
   send_flags = sends_inline ? IBV_SEND_INLINE : 0;
-  verbscope::QpOptions options{.pd = pd.get(),
-                               .send_cq = send_cq.get(),
-                               .recv_cq = recv_cq.get(),
-                               .max_send_wr = kDepth,
-                               .max_recv_wr = kReceives,
-                               .max_inline_bytes = sends_inline ? size : 0};
-  qp = Must(device->CreateQp(options)).qp;
+  verbscope::QpOptions queues{.pd = pd.get(),
+                              .send_cq = send_cq.get(),
+                              .recv_cq = recv_cq.get(),
+                              .max_send_wr = kDepth,
+                              .max_recv_wr = kReceives,
+                              .max_inline_bytes = sends_inline ? size : 0};
+  qp = Must(device->CreateQp(queues)).qp;
   Connect(socket);
 }
 
@@ -73,6 +76,8 @@ void End::Connect(int socket) {
   Card mine;
   mine.qpn = qp->qp_num;
   mine.gid = device->info().ports[0].gids.back().raw;
+  mine.address = Sge(true).addr;
+  mine.rkey = mr->rkey;
   const std::vector<std::byte> blob = device->PeerBlob(qp.get());
   mine.blob_bytes = static_cast<uint32_t>(blob.size());
   std::copy(blob.begin(), blob.end(), mine.blob.begin());
@@ -81,10 +86,13 @@ void End::Connect(int socket) {
       ::read(socket, &peer, sizeof(peer)) != sizeof(peer)) {
     Die("the other side is gone");
   }
+  remote_address = peer.address;
+  rkey = peer.rkey;
   Must(device->AcceptPeerBlob(qp.get(), std::span(peer.blob).first(peer.blob_bytes)));
   ibv_qp_attr a = {};
   a.qp_state = IBV_QPS_INIT;
   a.port_num = 1;
+  a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
   Must(device->ModifyQp(
       qp.get(), a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT"));
   PostReceives(kReceives);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "transports/soft/device/soft_device.h"
+#include "transports/soft/options/soft_options.h"
 
 namespace verbscope::soft {
 
@@ -42,8 +43,12 @@ struct End {
   uint32_t bytes = 0;
   unsigned send_flags = 0;  // inline where the size allows
 
+  // Where a WRITE goes.
+  uint64_t remote_address = 0;
+  uint32_t rkey = 0;
+
   // RTS, receives posted, and the other end as far.
-  void Open(uint32_t size, int socket, bool events = false);
+  void Open(const SoftOptions& options, uint32_t size, int socket, bool events = false);
   ibv_sge Sge(bool receive) const;
   void PostReceives(uint32_t count);
 

@@ -1,14 +1,16 @@
-// Two pinned processes on the soft device's memory link, and what they reach:
+// Two pinned processes on the soft device, and what they reach:
 //
 //   speed_probe lat  BYTES MILLISECONDS    half round trip of a SEND ping-pong
 //   speed_probe rate BYTES MILLISECONDS    one-way SENDs, posted in lists, both sides counting
+//   speed_probe write BYTES MILLISECONDS   one-way WRITEs, a window of them on their way
 //   speed_probe line MILLISECONDS          the bare machine: one cache line to and fro
+//   speed_probe udp  BYTES MILLISECONDS    the same of plain UDP sockets, both sides spinning
 //   speed_probe paced RATE MILLISECONDS    RATE messages a second, both sides asleep in between:
-//   the
-//                                          CPU time of both, and who woke the receiver
+//                                          the CPU time of both, and who woke the receiver
 //
-// Prints one line of JSON. The child is CPU 1, the parent CPU 0. For tests/soft/speed_suite.py,
-// which compares with UCX on the same two CPUs.
+// lat, rate and write take a device string as a last argument (soft: in memory). Prints one line of
+// JSON. The child is CPU 1, the parent CPU 0. For tests/soft/speed_suite.py, which compares with
+// UCX on the same two CPUs, and udp_speed_suite.py.
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -29,7 +31,9 @@
 
 #include "core/histogram/histogram.h"
 #include "tests/soft/probe_end.h"
+#include "tests/soft/udp_ping_pong.h"
 #include "transports/soft/device/core.h"
+#include "transports/soft/options/parse.h"
 
 namespace verbscope::soft {
 namespace {
@@ -104,6 +108,50 @@ void SendAll(End& end, uint64_t end_ns) {
     const int got = ibv_poll_cq(end.send_cq.get(), 16, wc.data());
     for (int i = 0; i < got; ++i) Check(wc[static_cast<size_t>(i)]);
     open -= kList * static_cast<uint32_t>(got);
+  }
+}
+
+// WRITEs, each signalled, a few of them on their way: what a program with a window does.
+void WriteAll(End& end, uint64_t milliseconds) {
+  constexpr uint64_t kWindow = 8;
+  ibv_sge sge = end.Sge(false);
+  ibv_send_wr wr = {};
+  wr.sg_list = &sge;
+  wr.num_sge = 1;
+  wr.opcode = IBV_WR_RDMA_WRITE;
+  wr.send_flags = end.send_flags | IBV_SEND_SIGNALED;
+  wr.wr.rdma.remote_addr = end.remote_address;
+  wr.wr.rdma.rkey = end.rkey;
+  uint64_t posted = 0;
+  uint64_t done = 0;
+  const uint64_t start = NowNs();
+  uint64_t now = start;
+  for (const uint64_t end_ns = start + milliseconds * 1'000'000; now < end_ns; now = NowNs()) {
+    for (; posted - done < kWindow; ++posted) {
+      ibv_send_wr* bad = nullptr;
+      if (ibv_post_send(end.qp.get(), &wr, &bad) != 0) Die("ibv_post_send");
+    }
+    ibv_wc wc;
+    for (int polls = 0; polls < 64; ++polls) {
+      if (ibv_poll_cq(end.send_cq.get(), 1, &wc) == 0) continue;
+      Check(wc);
+      ++done;
+      break;
+    }
+  }
+  std::printf("{\"bytes_per_s\": %.0f, \"bursts\": %llu, \"resent\": %llu}\n",
+              static_cast<double>(done * end.bytes) * 1e9 / static_cast<double>(now - start),
+              static_cast<unsigned long long>(CounterOf(*end.device, "udp_bursts")),
+              static_cast<unsigned long long>(CounterOf(*end.device, "completer_retry_err")));
+}
+
+// The target of WRITEs has nothing to do but to poll, until the writer says that it is done.
+void ServeWrites(End& end, int socket) {
+  ibv_wc wc;
+  char done = 0;
+  for (uint32_t polls = 0;; ++polls) {
+    if (ibv_poll_cq(end.recv_cq.get(), 1, &wc) != 0) Die("a completion nobody asked for");
+    if (polls % 4096 == 0 && ::recv(socket, &done, 1, MSG_DONTWAIT) >= 0) return;
   }
 }
 
@@ -201,7 +249,7 @@ int Paced(uint64_t per_s, uint64_t milliseconds) {
   const pid_t child = ::fork();
   Pin(child == 0 ? 1 : 0);
   End end;
-  end.Open(64, sockets[child == 0 ? 1 : 0], /*events=*/true);
+  end.Open({}, 64, sockets[child == 0 ? 1 : 0], /*events=*/true);
   uint64_t messages = 0;
   if (child == 0) {
     messages = ReceiveAsleep(end);
@@ -249,14 +297,15 @@ int Line(uint64_t milliseconds) {
   return 0;
 }
 
-int Run(const std::string& mode, uint32_t bytes, uint64_t milliseconds) {
+int Run(const std::string& mode, uint32_t bytes, uint64_t milliseconds,
+        const SoftOptions& options) {
   std::array<int, 2> sockets = {};
   if (::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) != 0) Die("socketpair");
   const pid_t child = ::fork();
   const bool is_child = child == 0;
   Pin(is_child ? 1 : 0);
   End end;
-  end.Open(bytes, sockets[is_child ? 1 : 0]);
+  end.Open(options, bytes, sockets[is_child ? 1 : 0]);
   const uint64_t end_ns = NowNs() + milliseconds * 1'000'000;
   if (mode == "lat") {
     Histogram histogram;
@@ -270,6 +319,13 @@ int Run(const std::string& mode, uint32_t bytes, uint64_t milliseconds) {
       std::printf("{\"p50_ns\": %lld, \"mean_ns\": %.1f, \"p99_ns\": %lld, \"samples\": %llu}\n",
                   rank(50), histogram.mean(), rank(99),
                   static_cast<unsigned long long>(histogram.count()));
+    }
+  } else if (mode == "write") {
+    if (is_child) {
+      ServeWrites(end, sockets[1]);
+    } else {
+      WriteAll(end, milliseconds);
+      if (::send(sockets[0], "d", 1, MSG_NOSIGNAL) != 1) Die("no child");
     }
   } else if (is_child) {
     const Rate rate = ReceiveAll(end);
@@ -290,19 +346,23 @@ int Run(const std::string& mode, uint32_t bytes, uint64_t milliseconds) {
 }  // namespace verbscope::soft
 
 int main(int argc, char** argv) {
+  using namespace verbscope::soft;
   const std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "line" && argc == 3)
-    return verbscope::soft::Line(std::strtoull(argv[2], nullptr, 10));
+  const auto number = [&](int at) {
+    return at < argc ? std::strtoull(argv[at], nullptr, 10) : 0ULL;
+  };
+  if (mode == "line" && argc == 3) return Line(number(2));
   if (mode == "paced" && argc == 4) {
-    return verbscope::soft::Paced(std::max(std::strtoull(argv[2], nullptr, 10), 1ULL),
-                                  std::strtoull(argv[3], nullptr, 10));
+    return Paced(std::max(number(2), 1ULL), number(3));
   }
-  if ((mode != "lat" && mode != "rate") || argc != 4) {
-    std::fprintf(stderr,
-                 "usage: speed_probe lat|rate BYTES MILLISECONDS | line MILLISECONDS | paced RATE "
-                 "MILLISECONDS\n");
+  if (mode == "udp" && argc == 4) return UdpPingPong(static_cast<size_t>(number(2)), number(3));
+  if ((mode != "lat" && mode != "rate" && mode != "write") || argc < 4 || argc > 5) {
+    std::fprintf(
+        stderr,
+        "usage: speed_probe lat|rate|write BYTES MILLISECONDS [DEVICE] | line MILLISECONDS "
+        "| udp BYTES MILLISECONDS | paced RATE MILLISECONDS\n");
     return 1;
   }
-  return verbscope::soft::Run(mode, static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10)),
-                              std::strtoull(argv[3], nullptr, 10));
+  const SoftOptions options = Must(ParseDeviceString(argc == 5 ? argv[4] : "soft", {}));
+  return Run(mode, static_cast<uint32_t>(number(2)), number(3), options);
 }

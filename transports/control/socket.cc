@@ -41,6 +41,7 @@ Expected<FileDescriptor> OpenListening(const SocketAddress& address) {
   if (address.family() == AF_INET6) {
     ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   }
+  SetTcpOptions(fd.get());  // what is agreed on before a connection is accepted
   if (::bind(fd.get(), address.data(), address.length()) != 0 ||
       ::listen(fd.get(), kBacklog) != 0) {
     return Fail(ListenError(address, errno));
@@ -135,6 +136,7 @@ void SetTcpOptions(int fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, 2);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 1);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_MAXSEG, kMaxControlSegmentBytes);
 }
 
 }  // namespace verbscope

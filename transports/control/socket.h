@@ -67,8 +67,14 @@ class Listener {
 // Two connected stream sockets in this process, for both ends of a loopback run.
 Expected<std::pair<FileDescriptor, FileDescriptor>> MakePair();
 
-// TCP_NODELAY and keepalive. A lost host is noticed by heartbeats long before; keepalive (2 s idle,
-// then 3 probes at 1 s) covers the phases without them. Failures are ignored: both are refinements.
+// The largest segment of a control connection: an IPv6 packet of it has 1280 bytes, which every
+// path carries. A switch that drops what is longer must not take the connection with it: the run is
+// to say so.
+inline constexpr int kMaxControlSegmentBytes = 1220;
+
+// TCP_NODELAY, keepalive and, before connect or listen, the segment size. A lost host is noticed by
+// heartbeats long before; keepalive (2 s idle, then 3 probes at 1 s) covers the phases without
+// them. Failures are ignored: all are refinements.
 void SetTcpOptions(int fd);
 
 }  // namespace verbscope

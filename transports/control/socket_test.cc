@@ -155,6 +155,17 @@ TEST(ConnectTest, SocketsOfBothEndsAreNonBlockingWithoutDelayAndKeptAlive) {
   }
 }
 
+// The loopback interface would carry 65,483 bytes.
+TEST(ConnectTest, SegmentsPassEveryPath) {
+  Listener listener = ListenOn("127.0.0.1");
+  auto client = Connect(To(listener));
+  ASSERT_TRUE(client.has_value());
+  const FileDescriptor server = AcceptOne(listener);
+  for (int fd : {client->get(), server.get()}) {
+    EXPECT_LE(IntOption(fd, IPPROTO_TCP, TCP_MAXSEG), kMaxControlSegmentBytes);
+  }
+}
+
 TEST(ConnectTest, TheSourceAddressIsTheOneAskedFor) {
   Listener listener = ListenOn("");
   ConnectOptions options = To(listener);

@@ -37,6 +37,7 @@ namespace verbscope::soft {
 // Which links a device has.
 struct LinkChoice {
   bool memory = true;
+  UdpGso gso = UdpGso::kAuto;
   std::unique_ptr<UdpPort> port = nullptr;  // null: no UDP
   std::optional<Error> no_port = {};        // why not, if it would be good to have
 };
@@ -122,6 +123,7 @@ class DeviceLink final : public Link, public PathFlows {
 
   DeviceLock& lock_;
   Counters& counters_;
+  const UdpGso gso_;
   std::unique_ptr<MemoryLink> memory_;
   std::unique_ptr<UdpPort> port_;
   std::optional<Error> no_port_;

@@ -29,6 +29,7 @@ constexpr std::string_view kSameLink = "give both sides link=udp, or both link=m
 DeviceLink::DeviceLink(LinkChoice choice, DeviceLock& lock, Counters& counters)
     : lock_(lock),
       counters_(counters),
+      gso_(choice.gso),
       port_(std::move(choice.port)),
       no_port_(std::move(choice.no_port)) {}
 
@@ -53,6 +54,7 @@ Status DeviceLink::OpenUdp() {
   FileDescriptor socket(::fcntl(port_->fd(), F_DUPFD_CLOEXEC, 0));
   if (!socket) return Fail(CallError(ErrorClass::kSetup, "fcntl", "F_DUPFD_CLOEXEC", errno));
   UdpOptions options;
+  options.gso = gso_;
   options.locals.push_back({.address = port_->address(), .socket = std::move(socket)});
   Expected<std::unique_ptr<UdpLink>> udp = UdpLink::Create(std::move(options), lock_, counters_);
   if (!udp) return Fail(std::move(udp.error()));

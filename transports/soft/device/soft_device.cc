@@ -55,6 +55,7 @@ int CheckMapped(std::span<std::byte> memory, bool writable) {
 // got, and the MTU that fits there.
 Expected<LinkChoice> LinksOf(SoftOptions& options) {
   LinkChoice links;
+  links.gso = options.gso;
   const bool has_ip = options.port.link_layer == LinkLayer::kEthernet && !options.port.gids;
   if (options.link == LinkKind::kMemory || !has_ip) return links;
   links.memory = options.link == LinkKind::kAuto;
@@ -229,13 +230,6 @@ Expected<Mr> SoftDevice::RegisterMemory(ibv_pd* base, std::span<std::byte> memor
 
 Expected<uint32_t> SoftDevice::MaxInlineBytes() { return options_.limits.max_inline_bytes; }
 
-LinkReport SoftDevice::ReportLink() {
-  const SpinLockHolder hold(core_->lock());
-  LinkReport report = Describe(core_->link().udp(), core_->link().udp_counts().proof);
-  report.notices = core_->link().Notices();
-  return report;
-}
-
 std::vector<std::pair<std::string, uint64_t>> SoftDevice::ReadCounters() {
   std::vector<std::pair<std::string, uint64_t>> counters;
   const SpinLockHolder hold(core_->lock());
@@ -259,8 +253,31 @@ std::vector<std::pair<std::string, uint64_t>> SoftDevice::ReadCounters() {
     add("udp_bursts", counts.bursts);
     add("udp_bursts_refused", counts.bursts_refused);
     add("udp_blocked", counts.blocked);
+    add("udp_receive_drops", counts.receive_drops);
   }
   return counters;
+}
+
+LinkReport SoftDevice::ReportLink() {
+  UdpCounts counts;
+  LinkReport report;
+  {
+    const SpinLockHolder hold(core_->lock());
+    counts = core_->link().udp_counts();
+    report = Describe(core_->link().udp(), counts.proof);
+    // That a buffer is small matters when it was too small.
+    if (counts.receive_drops != 0) report.notices = core_->link().Notices();
+  }
+  const auto add = [this, &report](uint64_t packets, std::string_view what) {
+    if (packets == 0) return;
+    report.notices.push_back(fmt::format("{}: {} packet{} on UDP port {} {}", info_.name, packets,
+                                         packets == 1 ? "" : "s", kRoceUdpPort, what));
+  };
+  add(counts.unknown_source, "came from an address that is no peer's, and were dropped");
+  add(counts.receive_drops,
+      "were dropped by the kernel, since the receive buffer was full (sysctl net.core.rmem_max): "
+      "they had to be sent again");
+  return report;
 }
 
 }  // namespace verbscope::soft

@@ -18,6 +18,7 @@ struct UdpCounts {
   uint64_t bursts = 0;             // sends of several packets at once (UDP GSO)
   uint64_t bursts_refused = 0;     // those that the system would not do; sent one by one instead
   uint64_t blocked = 0;            // flushes that the system had no room for
+  uint64_t receive_drops = 0;      // packets that the system dropped: a receive buffer was full
   std::optional<IcrcProof> proof;  // the weakest of all packets; nullopt: none has come
   int last_send_errno = 0;         // of the last packet that was counted as send_err
 };

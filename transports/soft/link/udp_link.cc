@@ -55,6 +55,7 @@ Status UdpLink::OpenLocal(BoundSocket& local) {
   const bool first = &local == &options_.locals.front();
   receive_buffer_bytes_ =
       first ? setup->buffer_bytes : std::min(receive_buffer_bytes_, setup->buffer_bytes);
+  drops_before_.push_back(SocketDrops(local.socket.get()));
   if (setup->buffer_bytes < options_.buffer_bytes) {
     notices_.push_back(fmt::format(
         "the receive buffer of {} is {} bytes, {} were asked for: packets may be dropped under "
@@ -166,8 +167,17 @@ UdpPathReport UdpLink::Report(PathId path, uint32_t peer_qpn) const {
 
 uint64_t UdpLink::Drops() const {
   uint64_t drops = 0;
-  for (const BoundSocket& local : options_.locals) drops += SocketDrops(local.socket.get());
+  for (size_t i = 0; i < options_.locals.size(); ++i) {
+    // The system counts in 32 bits.
+    drops += static_cast<uint32_t>(SocketDrops(options_.locals[i].socket.get()) - drops_before_[i]);
+  }
   return drops;
+}
+
+UdpCounts UdpLink::counts() const {
+  UdpCounts counts = counts_;
+  counts.receive_drops = Drops();
+  return counts;
 }
 
 }  // namespace verbscope::soft

@@ -65,19 +65,13 @@
 #include "transports/soft/link/path_flows.h"
 #include "transports/soft/link/udp_blob.h"
 #include "transports/soft/link/udp_counts.h"
+#include "transports/soft/link/udp_gso.h"
 #include "transports/soft/link/udp_paths.h"
 #include "transports/soft/link/udp_receiver.h"
 #include "transports/soft/link/udp_sender.h"
 #include "transports/soft/wire/frame.h"
 
 namespace verbscope::soft {
-
-// Bursts of packets in one send (UDP GSO).
-enum class UdpGso : uint8_t {
-  kAuto,  // on IPv6; on IPv4 where the kernel itself takes them apart (UdpRoute)
-  kOff,
-  kOn,  // whatever the interface: its IPv4 IDs must count 0, 1, 2 …
-};
 
 struct UdpOptions {
   // One to kMaxUdpLocals, all different. An empty socket: the link binds port 4791 itself.
@@ -153,7 +147,7 @@ class UdpLink final : public Link, public PathFlows {
   // The weakest proof so far that packets of a path were intact; nullopt: none has come.
   std::optional<IcrcProof> proof(PathId path) const;
   UdpPathReport Report(PathId path, uint32_t peer_qpn = kAnyQpn) const;
-  const UdpCounts& counts() const { return counts_; }
+  UdpCounts counts() const;  // with the system's drops: a system call for each address
 
   // What the user should know of how the sockets turned out: whole sentences, or none.
   const std::vector<std::string>& Notices() const { return notices_; }
@@ -185,6 +179,7 @@ class UdpLink final : public Link, public PathFlows {
   UdpOptions options_;
   FileDescriptor epoll_;
   std::vector<std::string> notices_;
+  std::vector<uint64_t> drops_before_;  // of each local: a socket may have had another owner
   size_t receive_buffer_bytes_ = 0;
 
   UdpCounts counts_;

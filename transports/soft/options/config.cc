@@ -196,6 +196,7 @@ void ReadTop(ObjectReader& json, Draft& draft) {
       "link", options.link,
       [](std::string_view text) { return FindChoice<LinkKind>(text, kLinks); }, kLinkAllowed);
   json.Text("addr", options.address, AddressFromText, kAddressAllowed);
+  json.Word<UdpGso>("gso", options.gso, kGsoChoices);
   draft.mtu_given = json.Mtu("mtu", options.port.active_mtu_bytes);
   json.Count("inline", options.limits.max_inline_bytes, 0, kMaxInlineBytes);
   json.Word<Profile>("profile", options.profile, kProfiles);

@@ -77,6 +77,7 @@ TEST(Config, TheExampleOfTheDocumentSetsEverything) {
   const auto options = ParseConfig(*text);
   ASSERT_TRUE(options) << options.error().ToText();
   EXPECT_EQ(options->link, LinkKind::kMemory);
+  EXPECT_EQ(options->gso, UdpGso::kOff);
   EXPECT_EQ(options->port.active_mtu_bytes, 1024u);
   EXPECT_EQ(options->pcap_path, "/tmp/soft0.pcap");
   ExpectExampleLimits(options->limits);
@@ -154,16 +155,17 @@ TEST(Config, RefusesWhatItDoesNotUnderstand) {
       {"null", "the document is not an object."},
       {R"({"mtu": 256, "mtu": 512})", "the key 'mtu' is given twice in one object."},
       {R"({"drop": 0.1})",
-       "unknown key 'drop': the keys here are name, link, addr, mtu, inline, profile, pcap, "
-       "limits, port, fault or hooks."},
+       "unknown key 'drop': the keys here are name, link, addr, gso, mtu, inline, profile, "
+       "pcap, limits, port, fault or hooks."},
       {R"({"faults": {}})",
-       "unknown key 'faults': the keys here are name, link, addr, mtu, inline, profile, pcap, "
-       "limits, port, fault or hooks. Next: write 'fault'."},
+       "unknown key 'faults': the keys here are name, link, addr, gso, mtu, inline, profile, "
+       "pcap, limits, port, fault or hooks. Next: write 'fault'."},
       {R"({"port": {"lids": 1}})",
        "unknown key 'port.lids': the keys here are state, link_layer, lid, sm_lid, max_mtu or "
        "gids. Next: write 'lid'."},
       {R"({"port": []})", "port is not an object."},
       {R"({"link": "rdma"})", "link='rdma' is refused: allowed: auto, memory or udp."},
+      {R"({"gso": "yes"})", "gso='yes' is refused: allowed: auto, on or off."},
       {R"({"profile": "rxe"})",
        "profile='rxe' is refused: allowed: ibta or rxe-6.1. Next: write 'rxe-6.1'."},
       {R"({"inline": 1025})", "inline=1025 is refused: allowed: a whole number from 0 to 1024."},

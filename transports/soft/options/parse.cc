@@ -35,6 +35,9 @@ bool SetAddress(std::string_view text, Draft& draft) {
   draft.options.port.gids.reset();  // the string goes before the file
   return Store(AddressFromText(text), draft.options.address);
 }
+bool SetGso(std::string_view text, Draft& draft) {
+  return Store(FindChoice<UdpGso>(text, kGsoChoices), draft.options.gso);
+}
 bool SetMtu(std::string_view text, Draft& draft) {
   const auto bytes = CountFromText(text, 256, 4096);
   draft.mtu_given = true;
@@ -79,9 +82,10 @@ struct Key {
   bool (*set)(std::string_view text, Draft& draft);  // false: the value is not allowed
   std::string_view allowed;
 };
-constexpr std::array<Key, 14> kKeys = {{
+constexpr std::array<Key, 15> kKeys = {{
     {"link", SetLink, kLinkAllowed},
     {"addr", SetAddress, kAddressAllowed},
+    {"gso", SetGso, "allowed: auto, on or off"},
     {"mtu", SetMtu, kMtuAllowed},
     {"inline", SetInline, "allowed: 0 to 1024 bytes"},
     {"max_cqe", SetMaxCqe, "allowed: 1 to 16777216"},
@@ -106,6 +110,7 @@ std::vector<std::string_view> KeyNames() {
 // Words among the values, for the suggestion.
 std::vector<std::string_view> WordsOf(std::string_view key) {
   if (key == "link") return NamesOf<LinkKind>(kLinks);
+  if (key == "gso") return NamesOf<UdpGso>(kGsoChoices);
   if (key == "profile") return NamesOf<Profile>(kProfiles);
   return {};
 }

@@ -60,13 +60,14 @@ TEST(DeviceString, DefaultsAreThoseOfTheDocument) {
 
 TEST(DeviceString, TakesEveryKey) {
   const auto options = ParseDeviceString(
-      "soft:link=memory,addr=10.0.0.7,mtu=1024,inline=0,max_cqe=1,profile=rxe-6.1,drop=0.5,"
+      "soft:link=memory,addr=10.0.0.7,gso=off,mtu=1024,inline=0,max_cqe=1,profile=rxe-6.1,drop=0.5,"
       "duplicate=5%,reorder=0.01,corrupt=1e-3,delay=10us,seed=42,pcap=/tmp/a b.pcap",
       NoConfig());
   ASSERT_TRUE(options) << options.error().ToText();
   EXPECT_EQ(options->link, LinkKind::kMemory);
   ASSERT_TRUE(options->address);
   EXPECT_EQ(options->address->raw[15], 7);
+  EXPECT_EQ(options->gso, UdpGso::kOff);
   EXPECT_EQ(options->port.active_mtu_bytes, 1024u);
   EXPECT_EQ(options->limits.max_inline_bytes, 0u);
   EXPECT_EQ(options->limits.device.max_cqe, 1u);
@@ -81,8 +82,8 @@ TEST(DeviceString, TakesEveryKey) {
 }
 
 constexpr char kKeys[] =
-    "the keys are link, addr, mtu, inline, max_cqe, profile, drop, duplicate, reorder, corrupt, "
-    "delay, seed, pcap or config.";
+    "the keys are link, addr, gso, mtu, inline, max_cqe, profile, drop, duplicate, reorder, "
+    "corrupt, delay, seed, pcap or config.";
 
 TEST(DeviceString, RefusesWhatItDoesNotUnderstand) {
   const std::string chance =
@@ -124,6 +125,7 @@ TEST(DeviceString, RefusesWhatItDoesNotUnderstand) {
       {"soft:max_cqe=16777217", "max_cqe='16777217' is refused: allowed: 1 to 16777216."},
       {"soft:link=mem",
        "link='mem' is refused: allowed: auto, memory or udp. Next: write 'memory'."},
+      {"soft:gso=no", "gso='no' is refused: allowed: auto, on or off. Next: write 'on'."},
       {"soft:profile=rxe",
        "profile='rxe' is refused: allowed: ibta or rxe-6.1. Next: write "
        "'rxe-6.1'."},

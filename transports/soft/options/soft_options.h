@@ -16,6 +16,7 @@
 #include "transports/device.h"
 #include "transports/soft/engine/profile.h"
 #include "transports/soft/link/fault_options.h"
+#include "transports/soft/link/udp_gso.h"
 #include "transports/soft/options/hook_options.h"
 
 namespace verbscope::soft {
@@ -77,6 +78,7 @@ struct SoftOptions {
   std::string name = "soft0";
   LinkKind link = LinkKind::kAuto;
   std::optional<ibv_gid> address;  // the only address of the device; IPv4 as ::ffff:a.b.c.d
+  UdpGso gso = UdpGso::kAuto;      // of the UDP link
   Profile profile = Profile::kIbta;
   std::string pcap_path;  // empty: no capture
   SoftLimits limits;

@@ -16,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "transports/soft/link/fault_options.h"
+#include "transports/soft/link/udp_gso.h"
 #include "transports/soft/options/soft_options.h"
 
 namespace verbscope::soft {
@@ -45,6 +46,8 @@ std::vector<std::string_view> NamesOf(std::span<const Choice<T>> choices) {
 
 inline constexpr std::array<Choice<LinkKind>, 3> kLinks = {
     {{"auto", LinkKind::kAuto}, {"memory", LinkKind::kMemory}, {"udp", LinkKind::kUdp}}};
+inline constexpr std::array<Choice<UdpGso>, 3> kGsoChoices = {
+    {{"auto", UdpGso::kAuto}, {"on", UdpGso::kOn}, {"off", UdpGso::kOff}}};
 inline constexpr std::array<Choice<Profile>, 2> kProfiles = {
     {{"ibta", Profile::kIbta}, {"rxe-6.1", Profile::kRxe61}}};
 inline constexpr std::array<Choice<FaultAction>, 5> kFaultActions = {
