@@ -120,8 +120,12 @@ run_gtest(PROGRAM, only="RxeMessages.*", seconds=150, env={"VERBSCOPE_CAPTURES":
 run_gtest(PROGRAM, only="RxeErrors.*", seconds=100)
 with spoiled(["v0"], "loss", "5%"):
     run_gtest(PROGRAM, only="ReadResume.*", seconds=60)
+# On one processor beside rxe 6.1, because its requester and completer, when they run on two, sometimes
+# disagree about a retry: it then gives one PSN to two different requests (FETCH_ADD 7251, SEND 7251, seen on
+# the wire after its retransmission of 7250), and the connection ends with NAK 0x61, "invalid request".
 for name, netem in IMPAIRMENTS.items():
     with spoiled(LINKS, *netem):
-        run_gtest(PROGRAM, only="Netem.*", prefix=f"{name.capitalize()}.", seconds=100,
-                  env={"VERBSCOPE_IMPAIRMENT": name})
+        for test, cpu in (("MixedTrafficOfTwoSoftDevices", None), ("MixedTrafficWithRxe", 0)):
+            run_gtest(PROGRAM, only=f"Netem.{test}", prefix=f"{name.capitalize()}.", seconds=100, cpu=cpu,
+                      env={"VERBSCOPE_IMPAIRMENT": name})
 finish()
