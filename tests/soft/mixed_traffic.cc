@@ -27,12 +27,29 @@ void Fill(std::byte* to, size_t bytes, uint64_t message) {
   }
 }
 
-bool Holds(const std::byte* from, size_t bytes, uint64_t message) {
+// Success, or where the first wrong byte is, how many there are, and by which bits the first is
+// wrong.
+testing::AssertionResult Holds(const std::byte* from, size_t bytes, uint64_t message) {
+  size_t first = bytes;
+  size_t wrong = 0;
   for (size_t at = 0; at < bytes; at += 8) {
     const uint64_t word = PatternWord(message, at);
-    if (std::memcmp(from + at, &word, std::min<size_t>(8, bytes - at)) != 0) return false;
+    const size_t part = std::min<size_t>(8, bytes - at);
+    if (std::memcmp(from + at, &word, part) == 0) continue;
+    std::array<std::byte, 8> right;
+    std::memcpy(right.data(), &word, sizeof(word));
+    for (size_t i = 0; i < part; ++i) {
+      if (from[at + i] == right[i]) continue;
+      if (wrong++ == 0) first = at + i;
+    }
   }
-  return true;
+  if (wrong == 0) return testing::AssertionSuccess();
+  const uint64_t word = PatternWord(message, first - first % 8);
+  const auto right = static_cast<uint8_t>(word >> (first % 8 * 8));
+  return testing::AssertionFailure()
+         << "message " << message << ": " << wrong << " of " << bytes
+         << " bytes are wrong, the first is " << first << " (" << static_cast<int>(from[first])
+         << ", not " << int{right} << ")";
 }
 
 // The memory of an end: send slots, receive slots, slots that the peer may use, results, one

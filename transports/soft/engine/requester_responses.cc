@@ -82,6 +82,9 @@ void Requester::OnAck(const Header& header, uint32_t psn) {
         return;
       }
       ++counters.rcvd_rnr_err;
+      // The peer is there: the count of what it does not answer starts again. rxe follows its RNR
+      // NAK with a sequence NAK for the packet behind, which would use that count up.
+      retry_left_ = context_.retry_cnt;
       if (context_.rnr_retry != kRetryForever) {
         if (rnr_left_ == 0) {
           ++counters.retry_rnr_exceeded_err;
@@ -120,6 +123,8 @@ void Requester::OnNak(uint8_t syndrome, uint32_t psn) {
     return;
   }
   ++context_.env.counters.rcvd_seq_err;
+  // Nothing has been sent again since the last go-back: the NAK is about what was sent before it.
+  if (next_ == una_) return;
   if (TakeRetry()) GoBack();
 }
 

@@ -88,6 +88,8 @@ bool Responder::Pump() {
     Response& response = response_[response_head_];
     if (!SendResponse(response)) return true;
     if (responses_ == 0) break;  // it failed and took the rest with it
+    // It acknowledged what is before it, and nothing older may follow (IBTA 9.7.5.1).
+    if (ack_pending_ && PsnDiff(ack_psn_, response.psn) < 0) ack_pending_ = false;
     response_head_ = (response_head_ + 1) % kMaxResponses;
     --responses_;
   }

@@ -273,6 +273,37 @@ TEST(RetryTest, AReadAnswerAcknowledgesWhatIsBeforeIt) {
   ExpectSuccess(c, 2);
 }
 
+// Packets that come together are answered together: the READ's answer stands for the ACK of the
+// WRITE in front of it, and the ACK of the WRITE behind comes last.
+TEST(RetryTest, NoAckFollowsAnAnswerThatImpliesIt) {
+  for (const bool write_behind : {false, true}) {
+    Connection c;
+    Header header;
+    header.opcode = Opcode::kWriteOnly;
+    header.dest_qpn = c.b.qp->qpn();
+    header.psn = 0xfffff0;
+    header.ack_request = true;
+    header.address = c.b.Address(0);
+    header.rkey = c.b.key;
+    header.dma_length = 8;
+    const std::vector<std::byte> data(8);
+    ASSERT_TRUE(c.world.Deliver(c.b.side, c.b.side.peer_path(), header, data));
+    header.opcode = Opcode::kReadRequest;
+    header.psn = 0xfffff1;
+    ASSERT_TRUE(c.world.Deliver(c.b.side, c.b.side.peer_path(), header, {}));
+    header.opcode = Opcode::kWriteOnly;
+    header.psn = 0xfffff2;
+    if (write_behind) {
+      ASSERT_TRUE(c.world.Deliver(c.b.side, c.b.side.peer_path(), header, data));
+    }
+    c.world.Serve();
+    const auto answers = SentBy(c.world, 1);
+    ASSERT_EQ(answers.size(), write_behind ? 2U : 1U);
+    EXPECT_EQ(answers[0].header.opcode, Opcode::kReadResponseOnly);
+    EXPECT_EQ(answers.back().header.psn, write_behind ? 0xfffff2U : 0xfffff1U);
+  }
+}
+
 TEST(RetryTest, AnAnswerThatIsStillOwedIsNotOwedTwice) {
   Connection c({.timeout = 0});
   c.b.Fill(6);

@@ -160,5 +160,33 @@ TEST(RnrTest, ARepeatedNakDoesNotCountTwice) {
   EXPECT_EQ(c.b.PollReceive().size(), 1U);
 }
 
+// As rxe does: an RNR NAK for the first packet of a message, a sequence NAK for the second.
+TEST(RnrTest, ASequenceNakBehindEachRnrNakUsesNoRetries) {
+  for (const bool after_wait : {false, true}) {
+    Connection c({.retry_cnt = 2, .min_rnr_timer = 14});
+    c.a.Post({.id = 1, .local = {c.a.Piece(0, 3000)}});
+    const Header nak{.opcode = Opcode::kAck,
+                     .dest_qpn = c.a.qp->qpn(),
+                     .psn = 0xfffff0,
+                     .syndrome = kNakSequence};
+    c.world.Run(10 * kMicrosecond);
+    for (int round = 0; round < 20; ++round) {
+      if (after_wait) {
+        c.world.Run(kRnrTimerNs[14]);
+        while (c.world.OnTheWay(0) == 0) ASSERT_TRUE(c.world.Step());
+      }
+      ASSERT_TRUE(c.world.Deliver(c.a.side, c.a.side.peer_path(), nak, {}));
+      c.world.Run(kRnrTimerNs[14] + 4 * kMicrosecond);
+      ASSERT_EQ(c.a.state(), IBV_QPS_RTS) << "round " << round;
+    }
+    c.b.Receive(1, {c.b.Piece(0, 3000)});
+    c.world.Run();
+    const auto done = c.a.PollSend();
+    ASSERT_EQ(done.size(), 1U);
+    EXPECT_EQ(done[0].status, IBV_WC_SUCCESS);
+    EXPECT_EQ(c.b.PollReceive().size(), 1U);
+  }
+}
+
 }  // namespace
 }  // namespace verbscope::soft::testing

@@ -1,6 +1,7 @@
 #include "transports/soft/link/udp_datagram.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "transports/soft/link/udp_sender.h"
 #include "transports/soft/wire/header.h"
@@ -9,6 +10,11 @@ namespace verbscope::soft {
 namespace {
 
 constexpr std::byte kCnpOpcode{0x81};
+
+uint64_t NowNs() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                               std::chrono::nanoseconds(1));
+}
 
 // What is proven of an IPv4 or IPv6 packet that is `place`-th of its datagram.
 IcrcProof Prove(ArrivalState& arrivals, std::span<const std::byte> packet, size_t place) {
@@ -26,7 +32,10 @@ IcrcProof Prove(ArrivalState& arrivals, std::span<const std::byte> packet, size_
     arrivals.numbered = true;
     return IcrcProof::kFull;  // the ID it had to have
   }
-  if (!arrivals.own_device) return IcrcProof::kRecovered;
+  if (!arrivals.own_device) {
+    return arrivals.ids.Accept(check.id, check.dont_fragment, NowNs()) ? IcrcProof::kRecovered
+                                                                       : IcrcProof::kBad;
+  }
   // A burst that was taken apart on its way: still one of few IDs.
   return check.dont_fragment && check.id < kMaxBurst ? IcrcProof::kRecovered : IcrcProof::kBad;
 }

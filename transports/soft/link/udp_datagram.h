@@ -4,10 +4,10 @@
 // A packet is delivered only if its ICRC is right. The ICRC of IPv4 packets covers the IP ID, which
 // a socket cannot see. Packets of this device have ID 0, or their place in a burst (udp_sender.h);
 // with either, all bits are proven. Other senders (Linux rxe, adapters) number freely: their ID is
-// solved from the ICRC, which leaves about 15 bits of proof (wire/icrc.h). It is not done for peers
-// that are known to be this device.
+// solved from the ICRC, which leaves about 15 bits of proof (wire/icrc.h), and about 22 once the
+// peer is seen to count (id_sequence.h). It is not done for peers that are known to be this device.
 //
-// Pure but for the counters; nothing allocates.
+// Pure but for the counters, and the clock, which is read for solved IDs only; nothing allocates.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_LINK_UDP_DATAGRAM_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_LINK_UDP_DATAGRAM_H_
 
@@ -19,6 +19,7 @@
 
 #include "transports/soft/engine/counters.h"
 #include "transports/soft/engine/packet_io.h"
+#include "transports/soft/link/id_sequence.h"
 #include "transports/soft/link/udp_counts.h"
 #include "transports/soft/wire/frame.h"
 #include "transports/soft/wire/icrc.h"
@@ -53,6 +54,7 @@ struct ArrivalState {
   bool known = false;       // the flow's source port has been seen
   bool own_device = false;  // the peer numbers as this device does
   bool numbered = false;    // its last burst had IDs 0, 1, 2 …
+  IdSequence ids;           // of a foreign sender
   // The weakest that a delivered packet was let in for; none yet: nullopt.
   std::optional<IcrcProof> proof;
 };

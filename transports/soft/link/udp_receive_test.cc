@@ -173,6 +173,18 @@ TEST_P(UdpReceiveTest, OtherIdsAreSolvedOnIpv4Only) {
   EXPECT_EQ(link_->link->proof(path_), IcrcProof::kRecovered);
 }
 
+TEST_P(UdpReceiveTest, PeerThatCountsMayNotUseIdsFromElsewhere) {
+  if (!GetParam()) GTEST_SKIP() << "IPv6 has no ID";
+  constexpr uint16_t kCounted = 40;
+  for (uint16_t i = 0; i < kCounted; ++i) Send(Packet(i, static_cast<uint16_t>(0x4321 + i)));
+  ASSERT_TRUE(link_->PollFor(kCounted));
+  Send(Packet(kCounted, /*id=*/0x9000));  // what a damaged packet looks like that has a right ICRC
+  ASSERT_TRUE(link_->PollUntil([&] { return link_->counters.icrc_errors == 1; }));
+  Send(Packet(kCounted, /*id=*/0x4321 + kCounted));
+  ASSERT_TRUE(link_->PollFor(kCounted + 1));
+  EXPECT_EQ(link_->received.packets.size(), kCounted + 1U);
+}
+
 TEST_P(UdpReceiveTest, DeviceOfThisKindMayNotUseOtherIds) {
   if (!GetParam()) GTEST_SKIP() << "IPv6 has no ID";
   UdpPeer link(TestAddress(true, 7));
