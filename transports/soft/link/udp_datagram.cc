@@ -18,12 +18,13 @@ uint64_t NowNs() {
 
 // What is proven of an IPv4 or IPv6 packet that is `place`-th of its datagram.
 IcrcProof Prove(ArrivalState& arrivals, std::span<const std::byte> packet, size_t place) {
+  const std::span<const std::byte> covered = packet.first(packet.size() - kIcrcBytes);
   if (arrivals.numbered && place > 0) {
-    const std::span<const std::byte> covered = packet.first(packet.size() - kIcrcBytes);
-    const uint32_t icrc = TransportIcrc(arrivals.flow, covered, static_cast<uint16_t>(place));
+    const uint32_t icrc = arrivals.icrcs.Of(arrivals.flow, covered, static_cast<uint16_t>(place));
     if (icrc == LoadIcrc(packet.data() + covered.size())) return IcrcProof::kFull;
   }
-  const IcrcCheck check = CheckTransport(arrivals.flow, packet);
+  const IcrcCheck check =
+      CheckTransport(IsIpv4(arrivals.flow), packet, arrivals.icrcs.Of(arrivals.flow, covered));
   if (check.proof != IcrcProof::kRecovered) {
     if (place > 0 && check.proof == IcrcProof::kFull) arrivals.numbered = false;
     return check.proof;

@@ -23,6 +23,7 @@
 #include "transports/soft/link/udp_counts.h"
 #include "transports/soft/wire/frame.h"
 #include "transports/soft/wire/icrc.h"
+#include "transports/soft/wire/icrc_cache.h"
 
 namespace verbscope::soft {
 
@@ -51,6 +52,7 @@ class Datagram {
 // What a path knows of the packets it gets.
 struct ArrivalState {
   Flow flow;                // from the peer; its source port is that of the newest packet
+  IcrcCache icrcs;          // of that flow
   bool known = false;       // the flow's source port has been seen
   bool own_device = false;  // the peer numbers as this device does
   bool numbered = false;    // its last burst had IDs 0, 1, 2 …
