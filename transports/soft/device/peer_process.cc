@@ -35,7 +35,7 @@ void RunChild(std::string_view device_string) {
   End end = MakeEndFor(*device);
   if (!SendCard(kChildSocket, CardOf(end))) return;
   const std::optional<Card> peer = ReceiveCard(kChildSocket);
-  if (!peer || !ConnectTo(end, *peer, kPatient)) return;
+  if (!peer || !ConnectTo(end, *peer, kSteady)) return;
   if (::send(kChildSocket, "r", 1, MSG_NOSIGNAL) != 1) return;
   Exchange(end, *peer, UINT64_MAX);
 }

@@ -44,10 +44,11 @@ bool SendCard(int socket, const Card& card);
 std::optional<Card> ReceiveCard(int socket);  // waits up to 20 s
 
 End MakeEndFor(Device& device);
-// Of a requester that gives up after 5 times 34 ms, and of one that a busy machine may keep
-// waiting: after 8 times 134 ms. The other process has the latter.
+// Of a requester that gives up after 5 times 34 ms; after 8 times 134 ms, since a busy machine may
+// keep it waiting; and after 8 times a second: the other process, which is not to give up.
 inline constexpr ConnectOptions kImpatient = {.timeout = 13, .retry_cnt = 4, .rnr_retry = 7};
 inline constexpr ConnectOptions kPatient = {.timeout = 15, .retry_cnt = 7, .rnr_retry = 7};
+inline constexpr ConnectOptions kSteady = {.timeout = 18, .retry_cnt = 7, .rnr_retry = 7};
 Status ConnectTo(End& end, const Card& peer, const ConnectOptions& options);
 
 // One of several kinds of request, by `id`.

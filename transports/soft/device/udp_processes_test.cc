@@ -29,11 +29,11 @@ std::unique_ptr<SoftDevice> OpenByString(const std::string& text) {
 class UdpProcessesTest : public testing::Test {
  protected:
   // Both ends in RTS, the child sending.
-  static void Introduce(Child& child, End& end, Card& peer) {
+  static void Introduce(Child& child, End& end, Card& peer, const ConnectOptions& options) {
     const std::optional<Card> card = ReceiveCard(child.socket());
     ASSERT_TRUE(card) << "the other process did not open its device";
     peer = *card;
-    const Status connected = ConnectTo(end, peer, kPatient);
+    const Status connected = ConnectTo(end, peer, options);
     ASSERT_TRUE(connected) << connected.error().ToText();
     ASSERT_TRUE(SendCard(child.socket(), CardOf(end)));
     ASSERT_TRUE(child.WaitReady());
@@ -57,7 +57,7 @@ TEST_F(UdpProcessesTest, APeerThatIsKilledEndsInRetryExceededAndItsAddressIsFree
     Child child(theirs);
     End end = MakeEndFor(*device);
     Card peer;
-    ASSERT_NO_FATAL_FAILURE(Introduce(child, end, peer));
+    ASSERT_NO_FATAL_FAILURE(Introduce(child, end, peer, kPatient));
     if (completions > 0) {
       EXPECT_EQ(Exchange(end, peer, completions), IBV_WC_SUCCESS);
     }
@@ -73,7 +73,7 @@ TEST_F(UdpProcessesTest, ASleeperHearsOfThePeersDeath) {
   Child child("soft:link=udp");
   End end = MakeEnd(*device, {.cqe = 256, .channel = true, .one_cq = true});
   Card peer;
-  ASSERT_NO_FATAL_FAILURE(Introduce(child, end, peer));
+  ASSERT_NO_FATAL_FAILURE(Introduce(child, end, peer, kPatient));
   child.Kill();
   ASSERT_EQ(Post(end, WorkTo(end, peer, 1)), 0);
   ibv_wc wc = {};
@@ -109,7 +109,7 @@ TEST_P(SharedAddressTest, OneIsKilledAndTheOthersGoOn) {
   Child other(shared);
   End to_other = MakeEndFor(*device);
   Card other_card;
-  ASSERT_NO_FATAL_FAILURE(Introduce(other, to_other, other_card));
+  ASSERT_NO_FATAL_FAILURE(Introduce(other, to_other, other_card, kSteady));
   End to_victim = MakeEndFor(*device);
   ASSERT_TRUE(ConnectTo(to_victim, *victim_card, kPatient));
   ASSERT_TRUE(SendCard(victim.socket(), CardOf(to_victim)));
@@ -126,7 +126,7 @@ TEST_P(SharedAddressTest, OneIsKilledAndTheOthersGoOn) {
   Child next(shared);
   End to_next = MakeEndFor(*device);
   Card next_card;
-  EXPECT_NO_FATAL_FAILURE(Introduce(next, to_next, next_card));
+  EXPECT_NO_FATAL_FAILURE(Introduce(next, to_next, next_card, kSteady));
   if (!HasFatalFailure()) EXPECT_EQ(Exchange(to_next, next_card, 200), IBV_WC_SUCCESS);
   stop = true;
   traffic.join();
