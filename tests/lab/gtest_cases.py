@@ -6,7 +6,7 @@ import subprocess
 
 from harness import case, expect
 
-_END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([\w./]+)", re.MULTILINE)
+_END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] [\w./]+.* \((\d+) ms\)$", re.MULTILINE)
 
 
 def run_gtest(program, *, only, prefix="", env=None, seconds=120, cpu=None):
@@ -30,7 +30,7 @@ def run_gtest(program, *, only, prefix="", env=None, seconds=120, cpu=None):
     for block in blocks:
         name, _, rest = block.partition("\n")
         end = _END.search(rest)
-        with case(prefix + name.strip()):
+        with case(prefix + name.strip(), seconds=int(end[2]) / 1000 if end else None):
             expect(end is not None, f"began and did not end: {how}, {rest[-1000:]}")
             expect(end[1] == "OK", f"{end[1]}: {rest[:end.start()]}")
         for line in rest.splitlines():

@@ -4,10 +4,8 @@
 // netem up); VERBSCOPE_SEED and VERBSCOPE_MESSAGES change a run.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
 

@@ -3,9 +3,12 @@
 // only. Runs in the lab (rxe_interop_suite.py).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>

@@ -1,6 +1,7 @@
 // How requests fail between the soft device and the kernel's rxe, both ways: each side reports what
 // its own rule book says of the other's answer. Runs in the lab (rxe_interop_suite.py).
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cerrno>
 #include <cstring>

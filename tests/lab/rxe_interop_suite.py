@@ -58,9 +58,11 @@ def spoiled(links, *netem):
     for link in links:
         subprocess.run(["tc", *LINKS[link], "qdisc", "add", "dev", link, "root", "netem", "limit", "10000",
                         *netem], check=True)
-    yield
-    for link in links:
-        subprocess.run(["tc", *LINKS[link], "qdisc", "delete", "dev", link, "root"], check=True)
+    try:
+        yield
+    finally:
+        for link in links:
+            subprocess.run(["tc", *LINKS[link], "qdisc", "delete", "dev", link, "root"], check=True)
 
 
 IMPAIRMENTS = {
