@@ -167,7 +167,7 @@ Expected<LinkUse> DeviceLink::Connect(std::span<const std::byte> peer_blob, cons
                                 : memory_->Connect(peer->memory, flow, deadline);
   if (!path) return Fail(std::move(path.error()));
   ++users_;
-  return LinkUse{.path = *path, .peer_qpn = peer_qpn};
+  return LinkUse{.path = *path, .peer_qpn = peer_qpn, .acks_unasked = udp() && peer.has_value()};
 }
 
 void DeviceLink::Disconnect(LinkUse use) {

@@ -10,7 +10,8 @@ namespace verbscope::soft {
 
 struct LinkUse {
   PathId path = kNoPath;
-  uint32_t peer_qpn = 0;  // over UDP each has addresses of its own
+  uint32_t peer_qpn = 0;      // over UDP each has addresses of its own
+  bool acks_unasked = false;  // see QpContext: both ends are soft devices and an ACK costs much
 };
 
 }  // namespace verbscope::soft

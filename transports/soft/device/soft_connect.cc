@@ -115,7 +115,7 @@ Status SoftDevice::ModifyQp(ibv_qp* base, ibv_qp_attr& attributes, int mask,
     if (to_rtr) core_->UseLink();
     result = qp.pair->Modify(attributes, mask);
     if (to_rtr && result == 0) {
-      qp.pair->SetPath(qp.link_use->path);
+      qp.pair->SetPath(qp.link_use->path, qp.link_use->acks_unasked);
       core_->ArmPeersOf(*qp.pair);
     } else if (to_rtr || qp.pair->state() == IBV_QPS_RESET) {
       unused = std::exchange(qp.link_use, std::nullopt);

@@ -77,11 +77,14 @@ Expected<LinkChoice> LinksOf(SoftOptions& options) {
   return links;
 }
 
-LinkReport Describe(bool udp, std::optional<IcrcProof> proof) {
+LinkReport Describe(bool udp, const UdpCounts& counts) {
   if (!udp) return {.link = "memory", .icrc = "not needed in memory", .notices = {}};
   LinkReport report = {.link = "udp", .icrc = "made and checked", .notices = {}};
-  if (proof == IcrcProof::kFull) report.icrc = "made, and checked in full (32 bits)";
-  if (proof == IcrcProof::kRecovered) {
+  if (counts.proof == IcrcProof::kFull) {
+    report.icrc = counts.placed == 0 ? "made, and checked in full (32 bits)"
+                                     : "made, and checked in full (26 to 32 bits)";
+  }
+  if (counts.proof == IcrcProof::kRecovered) {
     report.icrc = "made, and checked but for the peer's IP ID (about 15 bits)";
   }
   return report;
@@ -93,7 +96,7 @@ SoftDevice::SoftDevice(const SoftOptions& options, std::string_view firmware)
     : options_(options),
       gids_(GidTable(options_, ReadHostAddresses())),
       info_(MakeDeviceInfo(options_, gids_, firmware)) {
-  const LinkReport report = Describe(options_.link == LinkKind::kUdp, std::nullopt);
+  const LinkReport report = Describe(options_.link == LinkKind::kUdp, {});
   info_.link = report.link;
   info_.icrc = report.icrc;
 }
@@ -264,7 +267,7 @@ LinkReport SoftDevice::ReportLink() {
   {
     const SpinLockHolder hold(core_->lock());
     counts = core_->link().udp_counts();
-    report = Describe(core_->link().udp(), counts.proof);
+    report = Describe(core_->link().udp(), counts);
     // That a buffer is small matters when it was too small.
     if (counts.receive_drops != 0) report.notices = core_->link().Notices();
   }

@@ -267,7 +267,7 @@ int FullMask(ibv_qp_state to) {
 }
 
 void Endpoint::Connect(const Endpoint& peer, const ConnectOptions& options, ibv_qp_state to) {
-  qp->SetPath(side.peer_path());
+  qp->SetPath(side.peer_path(), options.acks_unasked);
   for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
     if (state > to) return;
     if (qp->Modify(AttributesFor(state, options, peer.qp->qpn()), FullMask(state)) != 0) {

@@ -158,6 +158,7 @@ struct ConnectOptions {
                     .max_recv_sge = 8,
                     .max_inline_data = 256};
   bool signal_all = false;
+  bool acks_unasked = false;  // see QpContext; needs a timeout code of 13 or more to matter
   bool use_srq = false;
   uint32_t cq_entries = 256;
   size_t memory_bytes = 1 << 16;

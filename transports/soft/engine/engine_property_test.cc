@@ -55,6 +55,8 @@ ConnectOptions RandomOptions(std::mt19937_64& random) {
   options.mtu = static_cast<ibv_mtu>(IBV_MTU_256 + random() % 5);
   options.psn = (0xfffff0 + random() % 64) & 0xffffff;
   options.timeout = 5;  // 131 us
+  options.acks_unasked = random() % 2 == 0;
+  if (options.acks_unasked) options.timeout = 13;
   options.rd_atomic = static_cast<uint8_t>(1 + random() % 8);
   options.cap.max_send_wr = static_cast<uint32_t>(2 + random() % 40);
   options.signal_all = random() % 4 == 0;

@@ -35,6 +35,10 @@ struct QpContext {
   uint8_t retry_cnt = 7;
   uint8_t rnr_retry = 7;
 
+  // The peer's responder acknowledges now and then without being asked, and so does this one
+  // (responder.h): its requester has to ask for an ACK only where one is waited for.
+  bool acks_unasked = false;
+
   // One half met an error that ends the connection; the QueuePair moves to ERR when that half
   // returns.
   bool broken = false;

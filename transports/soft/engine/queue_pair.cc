@@ -1,6 +1,7 @@
 // Posting, packets and time.
 #include "transports/soft/engine/queue_pair.h"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace verbscope::soft {
@@ -103,15 +104,24 @@ bool QueuePair::TransmitRequests() {
 }
 
 bool QueuePair::Tick(uint64_t now_ns) {
-  if (context_.state != IBV_QPS_RTS && context_.state != IBV_QPS_SQD) return false;
+  const ibv_qp_state state = context_.state;
+  const bool connected = state == IBV_QPS_RTS || state == IBV_QPS_SQD;
+  if (!connected && state != IBV_QPS_RTR) return false;
+  const bool owes = responder_.Tick(now_ns);
+  if (!connected) return owes;
   const bool may_send = requester_.Tick(now_ns);
   AfterStep();
-  return may_send;
+  return owes || may_send;
 }
 
 std::optional<uint64_t> QueuePair::NextTimer() const {
-  if (context_.state != IBV_QPS_RTS && context_.state != IBV_QPS_SQD) return std::nullopt;
-  return requester_.NextTimer();
+  const ibv_qp_state state = context_.state;
+  const bool connected = state == IBV_QPS_RTS || state == IBV_QPS_SQD;
+  if (!connected && state != IBV_QPS_RTR) return std::nullopt;
+  const std::optional<uint64_t> ack = responder_.NextTimer();
+  const std::optional<uint64_t> request = connected ? requester_.NextTimer() : std::nullopt;
+  if (ack && request) return std::min(*ack, *request);
+  return ack ? ack : request;
 }
 
 void QueuePair::AfterStep() {
@@ -152,6 +162,7 @@ void QueuePair::Reset() {
   responder_.Reset();
   context_.broken = false;
   context_.path = kNoPath;
+  context_.acks_unasked = false;
   established_ = drain_event_ = false;
   const ibv_qp_cap cap = attributes_.cap;
   attributes_ = {};

@@ -55,7 +55,11 @@ class QueuePair {
   void Query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const;
 
   // The path its peer is reached by; packets from any other are dropped. kNoPath until set.
-  void SetPath(PathId path) { context_.path = path; }
+  // `acks_unasked`: see QpContext; both ends must have it.
+  void SetPath(PathId path, bool acks_unasked = false) {
+    context_.path = path;
+    context_.acks_unasked = acks_unasked;
+  }
   PathId path() const { return context_.path; }
 
   void Receive(PathId path, const Header& header, std::span<const std::byte> payload);

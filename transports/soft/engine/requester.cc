@@ -10,6 +10,9 @@ namespace {
 
 // An ACK is asked for at the end of every message, and inside a long one this often.
 constexpr uint32_t kPacketsPerAckRequest = 32;
+// With a shorter ACK timeout every message asks, even if the peer would acknowledge it anyway: that
+// may take the time in which a sleeping device looks around.
+constexpr uint64_t kShortestUnaskedTimeoutNs = 30'000'000;
 // PSNs in flight stay far below half the number space, where old and new could be confused.
 constexpr uint32_t kMaxPsnsInFlight = 1U << 22;
 
@@ -108,8 +111,7 @@ Requester::Sent Requester::SendData(SendRequest& request) {
   header.dest_qpn = context_.dest_qpn;
   header.psn = next_ & kPsnMask;
   header.pad = static_cast<uint8_t>(-bytes & 3);
-  header.ack_request = last || since_ack_request_ + 1 >= kPacketsPerAckRequest ||
-                       InFlight() + 1 >= context_.env.options.window_packets;
+  header.ack_request = AsksForAck(request, last);
   header.address = request.remote_address;
   header.rkey = request.rkey;
   header.dma_length = request.length;
@@ -123,6 +125,17 @@ Requester::Sent Requester::SendData(SendRequest& request) {
   since_ack_request_ = header.ack_request ? 0 : since_ack_request_ + 1;
   AfterPacket(1, last);
   return Sent::kYes;
+}
+
+bool Requester::AsksForAck(const SendRequest& request, bool last) const {
+  if (since_ack_request_ + 1 >= kPacketsPerAckRequest ||
+      InFlight() + 1 >= context_.env.options.window_packets) {
+    return true;
+  }
+  if (!last || !context_.acks_unasked) return last;
+  // Somebody waits for it, or it is a repetition.
+  if (request.signalled || static_cast<int32_t>(next_ - sent_) < 0) return true;
+  return context_.ack_timeout_ns != 0 && context_.ack_timeout_ns < kShortestUnaskedTimeoutNs;
 }
 
 Requester::Sent Requester::SendRead(SendRequest& request) {

@@ -78,6 +78,8 @@ class Requester {
   uint32_t InFlight() const { return next_ - una_ - read_extra_; }
   Sent SendPacket(SendRequest& request);
   Sent SendData(SendRequest& request);
+  // Whether the next packet asks for an ACK.
+  bool AsksForAck(const SendRequest& request, bool last) const;
   Sent SendRead(SendRequest& request);
   Sent SendAtomic(SendRequest& request);
   // The part of a request's data that goes into one packet; nullopt when a local key does not allow

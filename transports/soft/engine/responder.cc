@@ -8,7 +8,7 @@ void Responder::Start(uint32_t psn) {
   msn_ = 0;
   nak_sent_ = ack_pending_ = nak_pending_ = has_receive_ = had_response_ = false;
   open_ = Open::kNone;
-  responses_ = response_head_ = next_atomic_ = 0;
+  responses_ = response_head_ = next_atomic_ = unasked_ = 0;
   atomics_.fill({});
 }
 

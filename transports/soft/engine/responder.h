@@ -6,6 +6,11 @@
 // packets, and a full link holds up answers without losing any. What is owed leaves in PSN order:
 // READ responses and atomic results first, then one NAK or ACK.
 //
+// Between devices of this kind (QpContext::acks_unasked) messages whose ACK nobody waits for do not
+// ask for one. They are acknowledged all the same, many at a time or after a while: a packet each
+// way less for a program that answers messages with messages, where an ACK over UDP costs a system
+// call at either end. The specification lets a responder do so (IBTA 9.7.5.1.2).
+//
 // Files: responder.cc checks, responder_execute.cc executes, responder_output.cc answers.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_RESPONDER_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_ENGINE_RESPONDER_H_
@@ -15,6 +20,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "transports/soft/engine/qp_context.h"
@@ -34,6 +40,10 @@ class Responder {
   // Sends what is owed. True: the link is full and there is more.
   bool Pump();
   bool Owes() const { return responses_ > 0 || nak_pending_ || ack_pending_; }
+  // Time, for ACKs that nobody asked for. Tick: true if Pump has one to send. NextTimer: 0 is at
+  // the next opportunity.
+  bool Tick(uint64_t now_ns);
+  std::optional<uint64_t> NextTimer() const;
 
   void Start(uint32_t psn);  // to RTR
   // The QP is in ERR: the receive under way and all posted ones end with WR_FLUSH_ERR (an SRQ keeps
@@ -46,6 +56,9 @@ class Responder {
   // READ responses and atomic results that are owed, in PSN order and without overlaps. Enough for
   // every READ a peer may have open.
   static constexpr uint32_t kMaxResponses = 32;
+  // Messages that did not ask for an ACK, until there is one, and how long the first of them waits.
+  static constexpr uint32_t kUnaskedMessages = 16;
+  static constexpr uint64_t kUnaskedNs = 100'000;
   // Atomics whose results are kept for replay.
   static constexpr uint32_t kAtomicsKept = 32;
 
@@ -93,6 +106,11 @@ class Responder {
 
   // Answers.
   void QueueAck(uint32_t psn);
+  void CountUnasked(uint32_t psn);
+  // Everything up to `psn` has been acknowledged, by whatever left.
+  void SettleUnasked(uint32_t psn) {
+    if (unasked_ != 0 && PsnDiff(unasked_psn_, psn) <= 0) unasked_ = 0;
+  }
   void QueueNak(uint8_t syndrome);
   // A packet was accepted while a NAK about its PSN had not been sent yet.
   void NakOvertaken();
@@ -134,7 +152,10 @@ class Responder {
   uint32_t ack_psn_ = 0;
   uint8_t nak_syndrome_ = 0;
   uint32_t nak_psn_ = 0;
-  uint32_t dropped_psn_ = 0;  // newest PSN dropped since nak_sent_
+  uint32_t dropped_psn_ = 0;       // newest PSN dropped since nak_sent_
+  uint32_t unasked_ = 0;           // messages to acknowledge that did not ask for it
+  uint32_t unasked_psn_ = 0;       // of the last of them
+  uint64_t unasked_deadline_ = 0;  // 0: the next Tick sets it
 
   std::array<KeptAtomic, kAtomicsKept> atomics_;
   uint32_t next_atomic_ = 0;

@@ -14,7 +14,11 @@ void Responder::Accept(const Header& header, bool ends, uint32_t psns) {
   if (nak_pending_) [[unlikely]]
     NakOvertaken();
   if (ends) msn_ = (msn_ + 1) & kPsnMask;
-  if (header.ack_request) QueueAck(header.psn);
+  if (header.ack_request) {
+    QueueAck(header.psn);
+  } else if (ends && context_.acks_unasked) {
+    CountUnasked(header.psn);
+  }
 }
 
 bool Responder::TakeReceive() {

@@ -16,6 +16,25 @@ void Responder::QueueAck(uint32_t psn) {
   ack_psn_ = psn;
 }
 
+void Responder::CountUnasked(uint32_t psn) {
+  if (unasked_++ == 0) unasked_deadline_ = 0;
+  unasked_psn_ = psn;
+  if (unasked_ >= kUnaskedMessages) QueueAck(psn);
+}
+
+bool Responder::Tick(uint64_t now_ns) {
+  if (unasked_ == 0) return false;
+  if (unasked_deadline_ == 0) unasked_deadline_ = now_ns + kUnaskedNs;
+  if (now_ns < unasked_deadline_) return false;
+  QueueAck(unasked_psn_);
+  return true;
+}
+
+std::optional<uint64_t> Responder::NextTimer() const {
+  if (unasked_ == 0 || ack_pending_) return std::nullopt;
+  return unasked_deadline_;
+}
+
 void Responder::QueueNak(uint8_t syndrome) {
   nak_pending_ = true;
   nak_syndrome_ = syndrome;
@@ -90,16 +109,19 @@ bool Responder::Pump() {
     if (responses_ == 0) break;  // it failed and took the rest with it
     // It acknowledged what is before it, and nothing older may follow (IBTA 9.7.5.1).
     if (ack_pending_ && PsnDiff(ack_psn_, response.psn) < 0) ack_pending_ = false;
+    SettleUnasked(response.psn);
     response_head_ = (response_head_ + 1) % kMaxResponses;
     --responses_;
   }
   if (nak_pending_) {
     if (!SendAck(nak_syndrome_, nak_psn_)) return true;
     nak_pending_ = ack_pending_ = false;
+    SettleUnasked(nak_psn_);
   }
   if (ack_pending_) {
     if (!SendAck(kSyndromeAck, ack_psn_)) return true;
     ack_pending_ = false;
+    SettleUnasked(ack_psn_);
   }
   return false;
 }

@@ -15,6 +15,7 @@ struct UdpCounts {
   uint64_t ecn_marked = 0;         // packets that arrived with ECN "congestion experienced"
   uint64_t cnps = 0;               // congestion notification packets; taken note of, not acted on
   uint64_t id_recovered = 0;       // packets whose IPv4 ID had to be solved from their ICRC
+  uint64_t placed = 0;             // packets of bursts taken apart: the ID is one of 64, 26 bits
   uint64_t bursts = 0;             // sends of several packets at once (UDP GSO)
   uint64_t bursts_refused = 0;     // those that the system would not do; sent one by one instead
   uint64_t blocked = 0;            // flushes that the system had no room for

@@ -17,7 +17,8 @@ uint64_t NowNs() {
 }
 
 // What is proven of an IPv4 or IPv6 packet that is `place`-th of its datagram.
-IcrcProof Prove(ArrivalState& arrivals, std::span<const std::byte> packet, size_t place) {
+IcrcProof Prove(ArrivalState& arrivals, std::span<const std::byte> packet, size_t place,
+                UdpCounts& counts) {
   const std::span<const std::byte> covered = packet.first(packet.size() - kIcrcBytes);
   if (arrivals.numbered && place > 0) {
     const uint32_t icrc = arrivals.icrcs.Of(arrivals.flow, covered, static_cast<uint16_t>(place));
@@ -38,7 +39,9 @@ IcrcProof Prove(ArrivalState& arrivals, std::span<const std::byte> packet, size_
                                                                        : IcrcProof::kBad;
   }
   // A burst that was taken apart on its way: still one of few IDs.
-  return check.dont_fragment && check.id < kMaxBurst ? IcrcProof::kRecovered : IcrcProof::kBad;
+  if (!check.dont_fragment || check.id >= kMaxBurst) return IcrcProof::kBad;
+  ++counts.placed;
+  return IcrcProof::kFull;
 }
 
 }  // namespace
@@ -68,7 +71,7 @@ size_t DeliverPackets(Datagram& datagram, PathId path, ArrivalState& arrivals,
       ++counters.malformed_pkts;
       continue;
     }
-    const IcrcProof proof = Prove(arrivals, packet, place);
+    const IcrcProof proof = Prove(arrivals, packet, place, counts);
     if (proof == IcrcProof::kBad) [[unlikely]] {
       ++counters.icrc_errors;
       continue;

@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "transports/soft/link/udp_sender.h"
+#include "transports/soft/link/udp_socket.h"
+
 #ifndef UDP_GRO
 #define UDP_GRO 104
 #endif
@@ -69,7 +72,7 @@ UdpReceiver::UdpReceiver(UdpPaths& paths, Counters& counters, UdpCounts& counts)
       buffers_(kBuffers * kBufferBytes) {}
 
 void UdpReceiver::Add(size_t local, int socket) {
-  sockets_.push_back({local, socket});
+  sockets_.push_back({.local = local, .socket = socket});
   SetDue(Due::kYes);
 }
 
@@ -98,7 +101,7 @@ bool UdpReceiver::Look() {
     SetDue(Due::kNever);
     return false;
   }
-  const Watched& socket = sockets_[turn_];
+  Watched& socket = sockets_[turn_];
   if (++turn_ >= sockets_.size()) turn_ = 0;
   const int got = Receive(socket.socket, next_look_);
   if (got <= 0) {
@@ -114,8 +117,24 @@ bool UdpReceiver::Look() {
   // A packet now and then is not a crowd.
   if (found_last_ && filled_ == next_look_) next_look_ = std::min(2 * next_look_, kBuffers);
   found_last_ = true;
+  AdaptMerging(socket, filled_);
   SetDue(Due::kYes);
   return true;
+}
+
+void UdpReceiver::AdaptMerging(Watched& socket, size_t found) {
+  if (!socket.merging) {
+    if (found < kBuffers) [[likely]]
+      return;
+    socket.merging = SetMerging(socket.socket, true);
+    socket.singles = 0;
+    return;
+  }
+  const bool single = found == 1 && messages_[0].msg_len <= kMaxUdpPacket;
+  socket.singles = single ? socket.singles + 1 : 0;
+  if (socket.singles < kFewPackets) return;
+  SetMerging(socket.socket, false);
+  socket.merging = false;
 }
 
 void UdpReceiver::Prepare(size_t buffer) {

@@ -4,6 +4,10 @@
 // socket was seen to hold more: the call for one is the faster of the two. Sockets are looked at in
 // turn, only those with a connected path.
 //
+// The kernel merges the packets of a burst (UDP_GRO) while there are many: a socket that may get
+// merged packets costs 190 ns more for each that is none (measured, Linux 6.18), and without
+// merging a burst costs a call for every few packets.
+//
 // Threads: with the device's lock held, but for Pending. Nothing allocates or waits.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_LINK_UDP_RECEIVER_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_LINK_UDP_RECEIVER_H_
@@ -34,6 +38,8 @@ class UdpReceiver {
   struct Watched {
     size_t local;
     int socket;
+    bool merging = false;
+    uint32_t singles = 0;  // looks in a row that found one packet
   };
   const std::vector<Watched>& watched() const { return sockets_; }
 
@@ -53,7 +59,12 @@ class UdpReceiver {
     char bytes[CMSG_SPACE(sizeof(int)) * 2 + 64];
   };
 
+  // Looks in a row that found one packet, until merging ends.
+  static constexpr uint32_t kFewPackets = 2048;
+
   bool Look();
+  // Turns merging on or off by what a look has found.
+  void AdaptMerging(Watched& socket, size_t found);
   int Receive(int socket, size_t buffers);
   void Prepare(size_t buffer);
   // Reads the control messages and the source of what is in a buffer.

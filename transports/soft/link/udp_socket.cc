@@ -128,9 +128,11 @@ Expected<ReceiveSetup> PrepareReceive(int socket, bool ipv4, size_t buffer_bytes
     if (!Set(socket, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1)) return Fail(CannotSet("UDP_NO_CHECK6_RX"));
   }
   setup.buffer_bytes = GrowBuffer(socket, SO_RCVBUF, SO_RCVBUFFORCE, buffer_bytes);
-  setup.merges = Set(socket, IPPROTO_UDP, UDP_GRO, 1);
+  setup.merges = SetMerging(socket, true) && SetMerging(socket, false);
   return setup;
 }
+
+bool SetMerging(int socket, bool on) { return Set(socket, IPPROTO_UDP, UDP_GRO, on ? 1 : 0); }
 
 Expected<SendSocket> OpenSend(const LocalAddress& address, uint16_t wanted_port, uint8_t hop_limit,
                               uint8_t traffic_class, size_t buffer_bytes) {

@@ -29,11 +29,14 @@ inline constexpr uint16_t kFirstSourcePort = 0xc000;
 // What a receive socket got.
 struct ReceiveSetup {
   size_t buffer_bytes = 0;  // as the kernel accounts for it: packets take twice their size or so
-  bool merges = false;      // UDP_GRO
+  bool merges = false;      // the kernel can merge packets (UDP_GRO); it is off
 };
 
 // Sets the options of a bound socket. An Error only for what receiving cannot do without.
 Expected<ReceiveSetup> PrepareReceive(int socket, bool ipv4, size_t buffer_bytes);
+
+// Whether the kernel merges packets of one burst into one datagram (UDP_GRO). False: it cannot.
+bool SetMerging(int socket, bool on);
 
 struct SendSocket {
   FileDescriptor fd;
