@@ -9,17 +9,15 @@ from harness import case, expect
 _END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] [\w./]+.* \((\d+) ms\)$", re.MULTILINE)
 
 
-def run_gtest(program, *, only, prefix="", env=None, seconds=120, cpu=None):
+def run_gtest(program, *, only, prefix="", env=None, seconds=120):
     """One case per test of `program` that matches the filter `only`; its name is put behind `prefix`.
-    `cpu`: the only processor that it may use.
 
     A test that was begun and never ended (a crash, the time limit) is a failed one, and so is a
     filter that matches nothing."""
     try:
         ran = subprocess.run([program, f"--gtest_filter={only}"], stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds,
-                             env={**os.environ, **(env or {})}, check=False,
-                             preexec_fn=None if cpu is None else lambda: os.sched_setaffinity(0, {cpu}))
+                             env={**os.environ, **(env or {})}, check=False)
         output, how = ran.stdout, f"exit status {ran.returncode}"
     except subprocess.TimeoutExpired as late:
         output, how = late.stdout or b"", f"not done after {seconds} s"

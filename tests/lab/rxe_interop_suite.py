@@ -122,12 +122,14 @@ run_gtest(PROGRAM, only="RxeMessages.*", seconds=150, env={"VERBSCOPE_CAPTURES":
 run_gtest(PROGRAM, only="RxeErrors.*", seconds=100)
 with spoiled(["v0"], "loss", "5%"):
     run_gtest(PROGRAM, only="ReadResume.*", seconds=60)
-# On one processor beside rxe 6.1, because its requester and completer, when they run on two, sometimes
-# disagree about a retry: it then gives one PSN to two different requests (FETCH_ADD 7251, SEND 7251, seen on
-# the wire after its retransmission of 7250), and the connection ends with NAK 0x61, "invalid request".
+# What may happen beside rxe 6.1, in less than one of 100 runs, and is rxe's own: the ACK for the last packet
+# of a long SEND or WRITE comes while rxe is sending that message again. It counts the PSNs as acknowledged
+# and does not complete the message; if it goes back once more before another ACK, it finds nothing left to
+# send, and sends an empty ONLY packet with the PSN of the next request (req_retry, retry_first_write_send in
+# rxe_req.c). On the wire: SEND 7237..7250 with immediate, FETCH_ADD 7251, then SEND_ONLY_WITH_IMMEDIATE 7251
+# without payload. PSNs are one too high from there, and some NAK 0x61 ends the connection.
 for name, netem in IMPAIRMENTS.items():
     with spoiled(LINKS, *netem):
-        for test, cpu in (("MixedTrafficOfTwoSoftDevices", None), ("MixedTrafficWithRxe", 0)):
-            run_gtest(PROGRAM, only=f"Netem.{test}", prefix=f"{name.capitalize()}.", seconds=100, cpu=cpu,
-                      env={"VERBSCOPE_IMPAIRMENT": name})
+        run_gtest(PROGRAM, only="Netem.*", prefix=f"{name.capitalize()}.", seconds=100,
+                  env={"VERBSCOPE_IMPAIRMENT": name})
 finish()
