@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <vector>
 
@@ -97,7 +98,8 @@ void End::Connect(int socket) {
       qp.get(), a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT"));
   PostReceives(kReceives);
   a.qp_state = IBV_QPS_RTR;
-  a.path_mtu = IBV_MTU_4096;
+  const uint32_t mtu = device->info().ports[0].active_mtu_bytes;
+  a.path_mtu = static_cast<ibv_mtu>(std::countr_zero(mtu) - 7);  // 256 is IBV_MTU_256, 1
   a.dest_qp_num = peer.qpn;
   a.max_dest_rd_atomic = 1;
   a.min_rnr_timer = 1;

@@ -35,8 +35,8 @@ def plain_64():
     return probe("udp", 64, 300)["p50_ns"]
 
 
-def write_64k(gso):
-    result = probe("write", 65536, 300, f"soft:link=udp,gso={gso}")
+def write_64k(gso, mtu):
+    result = probe("write", 65536, 300, f"soft:link=udp,gso={gso},mtu={mtu}")
     if (result["bursts"] > 0) != (gso == "on"):
         raise RuntimeError(f"gso={gso}, and {result['bursts']} bursts")
     return result["bytes_per_s"] / 1e9
@@ -46,8 +46,12 @@ def write_64k(gso):
 # above the bar, and one above it if it is below.
 CASES = {
     "Send64HalfRoundTripP50AgainstPlainSockets": (send_64, plain_64, "ns", 1.3, 2.0),
-    "Write64KiBInBurstsAgainstSinglePackets": (lambda: write_64k("on"), lambda: write_64k("off"), "GB/s",
-                                               3.0, 1.5),
+    # What an Ethernet of 1500 bytes carries, and what a loopback interface does: there copying and
+    # the packet check are most of the time, and not calls.
+    "Write64KiBInBurstsAgainstSinglePackets1024": (
+        lambda: write_64k("on", 1024), lambda: write_64k("off", 1024), "GB/s", 3.0, 1.5),
+    "Write64KiBInBurstsAgainstSinglePackets4096": (
+        lambda: write_64k("on", 4096), lambda: write_64k("off", 4096), "GB/s", 1.7, 1.2),
 }
 
 
