@@ -1,6 +1,8 @@
 #include "tests/soft/probe_end.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +35,15 @@ void Pin(int cpu) {
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);
   ::sched_setaffinity(0, sizeof(set), &set);
+}
+
+pid_t Fork() {
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);  // it ended before
+  return 0;
 }
 
 void Die(const std::string& what) {

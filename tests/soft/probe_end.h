@@ -4,6 +4,7 @@
 #define VERBSCOPE_TESTS_SOFT_PROBE_END_H_
 
 #include <infiniband/verbs.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,8 @@ inline constexpr uint32_t kReceives = 512;
 
 [[noreturn]] void Die(const std::string& what);
 void Pin(int cpu);
+// fork(2); the child ends when its parent does, however that ends.
+pid_t Fork();
 void Check(const ibv_wc& wc);
 uint64_t CounterOf(SoftDevice& device, std::string_view name);
 

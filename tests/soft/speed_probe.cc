@@ -246,7 +246,7 @@ int Paced(uint64_t per_s, uint64_t milliseconds) {
   std::array<int, 2> sockets = {};
   if (::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) != 0) Die("socketpair");
   const uint64_t start = NowNs();
-  const pid_t child = ::fork();
+  const pid_t child = Fork();
   Pin(child == 0 ? 1 : 0);
   End end;
   end.Open({}, 64, sockets[child == 0 ? 1 : 0], /*events=*/true);
@@ -273,7 +273,7 @@ int Line(uint64_t milliseconds) {
   if (page == MAP_FAILED) Die("mmap");
   auto* word = new (page) std::atomic<uint64_t>(0);
   const uint64_t end_ns = NowNs() + milliseconds * 1'000'000;
-  const pid_t child = ::fork();
+  const pid_t child = Fork();
   const uint64_t own = child == 0 ? 1 : 0;
   Pin(child == 0 ? 1 : 0);
   uint64_t trips = 0;
@@ -301,7 +301,7 @@ int Run(const std::string& mode, uint32_t bytes, uint64_t milliseconds,
         const SoftOptions& options) {
   std::array<int, 2> sockets = {};
   if (::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) != 0) Die("socketpair");
-  const pid_t child = ::fork();
+  const pid_t child = Fork();
   const bool is_child = child == 0;
   Pin(is_child ? 1 : 0);
   End end;

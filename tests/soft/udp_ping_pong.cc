@@ -59,7 +59,7 @@ int UdpPingPong(size_t payload_bytes, uint64_t milliseconds) {
   const Socket child;
   std::vector<std::byte> bytes(kBthBytes + payload_bytes + kIcrcBytes);
   const uint64_t end_ns = NowNs() + milliseconds * 1'000'000;
-  const pid_t process = ::fork();
+  const pid_t process = Fork();
   Pin(process == 0 ? 1 : 0);
   if (process == 0) {
     while (child.Spin(bytes, end_ns + kGraceNs)) child.SendTo(parent, bytes);
