@@ -281,7 +281,9 @@ TEST(UdpFlood, WithoutItThereIsNoNotice) {
   ASSERT_TRUE(Connect(a, b, {.retry_cnt = 7, .rd_atomic = 8}));
   RunMixedTraffic(a, b, /*seed=*/1, /*messages=*/1000);
   EXPECT_EQ(Counter(*left, "unknown_source") + Counter(*right, "unknown_source"), 0U);
-  if (Counter(*left, "udp_receive_drops") == 0) EXPECT_TRUE(left->ReportLink().notices.empty());
+  if (Counter(*left, "udp_receive_drops") == 0) {
+    EXPECT_TRUE(left->ReportLink().notices.empty());
+  }
 }
 
 }  // namespace

@@ -127,7 +127,9 @@ TEST_P(SharedAddressTest, OneIsKilledAndTheOthersGoOn) {
   End to_next = MakeEndFor(*device);
   Card next_card;
   EXPECT_NO_FATAL_FAILURE(Introduce(next, to_next, next_card, kSteady));
-  if (!HasFatalFailure()) EXPECT_EQ(Exchange(to_next, next_card, 200), IBV_WC_SUCCESS);
+  if (!HasFatalFailure()) {
+    EXPECT_EQ(Exchange(to_next, next_card, 200), IBV_WC_SUCCESS);
+  }
   stop = true;
   traffic.join();
   EXPECT_EQ(undisturbed, IBV_WC_SUCCESS);
