@@ -38,7 +38,8 @@ bool FaultSink::Send(PathId path, const Header& header, PayloadPieces payload) {
     held.header = header;
     held.payload = JoinPieces(payload);
     held.corrupt = corrupt;
-    // A delay is never shorter than asked for; who only lets others pass need not look at the clock.
+    // A delay is never shorter than asked for; who only lets others pass need not look at the
+    // clock.
     const uint64_t now_ns = verdict.delay_ns != 0 ? policy_.Now(now_ns_) : now_ns_;
     held.release_ns = now_ns + wait_ns;
     for (; copies != 0; --copies) held_.Hold(held);

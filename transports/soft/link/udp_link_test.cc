@@ -154,6 +154,7 @@ TEST_P(UdpLinkTest, PollKeepsTheBudgetAndTheRest) {
   UdpPeer a(Address(1)), b(Address(2));
   const PathId to_b = a.ConnectTo(b);
   b.ConnectTo(a);
+  b.StartMerging(a, to_b);
   for (uint32_t i = 0; i < 20; ++i) a.SendOne(to_b, SendHeader(i, 64), Pattern(64, i));
   a.Flush();
   ASSERT_EQ(a.link->counts().bursts, 1U);
@@ -168,6 +169,36 @@ TEST_P(UdpLinkTest, PollKeepsTheBudgetAndTheRest) {
   EXPECT_EQ(b.Poll(1000), 17U);
   EXPECT_FALSE(b.link->Kept());
   for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(b.received.packets[i].header.psn, i);
+}
+
+// Bursts come merged while there are many packets, and apart when there are few: no packet pays for
+// what does not happen.
+TEST_P(UdpLinkTest, BurstsAreMergedWhileThereAreCrowds) {
+  REQUIRE_ADDRESSES(GetParam());
+  UdpPeer a(Address(1)), b(Address(2));
+  const PathId to_b = a.ConnectTo(b);
+  b.ConnectTo(a);
+  // Of a burst of six, those that the first call brings.
+  const auto at_once = [&] {
+    EXPECT_EQ(b.Poll(), 0U);  // after which a call asks for one datagram
+    b.received.packets.clear();
+    for (uint32_t i = 0; i < 6; ++i) a.SendOne(to_b, SendHeader(i, 64), Pattern(64, i));
+    a.Flush();
+    EXPECT_TRUE(b.PollUntil([&] { return b.Poll(1) != 0; }));
+    while (b.link->Kept()) b.Poll();
+    const size_t count = b.received.packets.size();
+    EXPECT_TRUE(b.PollFor(6));
+    return count;
+  };
+  EXPECT_LT(at_once(), 6U);
+  b.StartMerging(a, to_b);
+  EXPECT_EQ(at_once(), 6U);
+  for (uint32_t i = 0; i < 3000; ++i) {
+    b.received.packets.clear();
+    a.SendAndFlush(to_b, SendHeader(i, 64), Pattern(64, i));
+    ASSERT_TRUE(b.PollFor(1));
+  }
+  EXPECT_LT(at_once(), 6U);
 }
 
 TEST_P(UdpLinkTest, EachQpHasItsSourcePort) {
@@ -320,6 +351,7 @@ TEST_P(UdpLinkTest, PendingIsNoOnceAfterALookThatFoundNothing) {
   ASSERT_TRUE(b.PollFor(1));
   EXPECT_TRUE(b.link->Pending());  // there may be more
   // What has been taken from the socket is looked at even when the last path has gone.
+  b.StartMerging(a, to_b);
   const size_t before = b.received.packets.size();
   for (uint32_t i = 0; i < 5; ++i) a.SendOne(to_b, SendHeader(i, 0));
   a.Flush();

@@ -181,6 +181,14 @@ class UdpPeer {
     return PollUntil([&] { return received.packets.size() >= packets; });
   }
 
+  // A crowd of packets, after which the kernel merges those of a burst.
+  void StartMerging(UdpPeer& from, PathId path) {
+    constexpr uint32_t kCrowd = 20;
+    for (uint32_t i = 0; i < kCrowd; ++i) from.SendAndFlush(path, SendHeader(i, 0));
+    EXPECT_TRUE(PollFor(kCrowd));
+    received.packets.clear();
+  }
+
   LocalAddress address;
   MutexLock lock;
   Counters counters;

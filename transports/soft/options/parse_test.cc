@@ -125,7 +125,7 @@ TEST(DeviceString, RefusesWhatItDoesNotUnderstand) {
       {"soft:max_cqe=16777217", "max_cqe='16777217' is refused: allowed: 1 to 16777216."},
       {"soft:link=mem",
        "link='mem' is refused: allowed: auto, memory or udp. Next: write 'memory'."},
-      {"soft:gso=no", "gso='no' is refused: allowed: auto, on or off. Next: write 'on'."},
+      {"soft:gso=no", "gso='no' is refused: allowed: auto, on or off."},
       {"soft:profile=rxe",
        "profile='rxe' is refused: allowed: ibta or rxe-6.1. Next: write "
        "'rxe-6.1'."},
