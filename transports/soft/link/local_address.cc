@@ -60,22 +60,27 @@ bool LoopbackIsUp() {
          });
 }
 
-std::string WhoHoldsIt(const LocalAddress& address) {
+struct HolderFacts {
+  std::string text;
+  bool all_addresses = false;  // no other address is better
+};
+
+HolderFacts WhoHoldsIt(const LocalAddress& address) {
   const Expected<PortTable> table = PortTable::Open();
-  if (!table) return "another socket holds it";
+  if (!table) return {.text = "another socket holds it"};
   const std::vector<PortHolder> holders = table->Holders(address);
   for (const PortHolder& holder : holders) {
     if (!holder.wildcard) continue;
     if (::access("/sys/module/rdma_rxe", F_OK) == 0) {
-      return "the kernel module rdma_rxe is loaded and holds the port for all addresses";
+      return {.text = "the kernel module rdma_rxe is loaded and holds the port for all addresses",
+              .all_addresses = true};
     }
-    return fmt::format("a socket of user {} holds the port for all addresses", holder.uid);
+    return {.text = fmt::format("a socket of user {} holds the port for all addresses", holder.uid),
+            .all_addresses = true};
   }
-  if (!holders.empty()) {
-    return fmt::format("a socket of user {} holds it, this process is of user {}",
-                       holders.front().uid, ::geteuid());
-  }
-  return "another socket holds it";
+  if (holders.empty()) return {.text = "another socket holds it"};
+  return {.text = fmt::format("a socket of user {} holds it, this process is of user {}",
+                              holders.front().uid, ::geteuid())};
 }
 
 bool Multicast(const LocalAddress& address) {
@@ -245,7 +250,8 @@ Expected<BoundSocket> BindOwnLoopback() {
     Expected<FileDescriptor> socket = Bind(address);
     if (socket) return BoundSocket{.address = std::move(address), .socket = std::move(*socket)};
     last = std::move(socket.error());
-    if (last.errno_value != EADDRINUSE) break;  // no other address would do either
+    // No other address would do either. Who holds the port is asked once: it takes a while.
+    if (last.errno_value != EADDRINUSE || (i == 0 && WhoHoldsIt(address).all_addresses)) break;
   }
   return Fail(std::move(last));
 }
@@ -260,10 +266,11 @@ Error CannotBind(const LocalAddress& address, int errno_value) {
   Error error = CallError(ErrorClass::kSetup, "bind",
                           fmt::format("{} port {}", address.ToText(), kRoceUdpPort), errno_value);
   if (errno_value == EADDRINUSE) {
-    error.cause = WhoHoldsIt(address);
-    error.next_step =
-        "use another addr=, a network namespace of its own, or link=memory between processes of "
-        "one host";
+    HolderFacts holder = WhoHoldsIt(address);
+    error.cause = std::move(holder.text);
+    error.next_step = fmt::format(
+        "use {}a network namespace of its own, or link=memory between processes of one host",
+        holder.all_addresses ? "" : "another addr=, ");
   } else if (errno_value == EADDRNOTAVAIL) {
     error.cause = address.IsLoopback() ? "the loopback interface is down or does not have it"
                                        : "no interface that is up has this address";
