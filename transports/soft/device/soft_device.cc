@@ -278,8 +278,8 @@ LinkReport SoftDevice::ReportLink() {
   };
   add(counts.unknown_source, "came from an address that is no peer's, and were dropped");
   add(counts.receive_drops,
-      "were dropped by the kernel, since the receive buffer was full (sysctl net.core.rmem_max): "
-      "they had to be sent again");
+      "were dropped by the kernel and had to be sent again: the receive buffer was full (sysctl "
+      "net.core.rmem_max), or they were damaged");
   return report;
 }
 

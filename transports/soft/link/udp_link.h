@@ -153,7 +153,7 @@ class UdpLink final : public Link, public PathFlows {
   const std::vector<std::string>& Notices() const { return notices_; }
   // Of the smallest receive buffer, as the kernel accounts for it.
   size_t receive_buffer_bytes() const { return receive_buffer_bytes_; }
-  // Packets that the kernel dropped because a receive buffer was full. System calls.
+  // Packets that the kernel dropped: a receive buffer was full, or a checksum wrong. System calls.
   uint64_t Drops() const;
 
  private:
