@@ -71,10 +71,14 @@ uint64_t PacketPayload(uint64_t size_bytes, const CompletionFailure& failure) {
                                     : size_bytes;
 }
 
+bool HasLargePackets(const CompletionFailure& failure) {
+  return PacketPayload(failure.size_bytes.value_or(0), failure) > kSmallestMtu;
+}
+
 // The first message of its size was lost, and with it the first packets of their size: switches
 // drop what is larger than their MTU without a word.
 bool LargerPacketsAreLost(const CompletionFailure& failure) {
-  if (!failure.passed_bytes || failure.size_bytes.value_or(0) <= kSmallestMtu) return false;
+  if (!failure.passed_bytes || !HasLargePackets(failure)) return false;
   if (failure.completions_before > 0 && failure.message_number != 1) return false;
   return PacketPayload(*failure.size_bytes, failure) >
          PacketPayload(*failure.passed_bytes, failure);
@@ -91,16 +95,14 @@ std::vector<Finding> SilentAboveASize(const CompletionFailure& failure) {
                    failure.path_mtu_bytes > 0 ? fmt::format(" {}", failure.path_mtu_bytes) : ""),
        fmt::format("check the MTU of every switch and interface on the path, or run with --mtu "
                    "{}",
-                   mtu)}};
+                   mtu)},
+      {"the peer died, or closed its queue pair, just then", "read the report of the other side"}};
 }
 
 Finding PathMtuTooLarge(const CompletionFailure& failure) {
-  return {failure.path_mtu_bytes > 0
-              ? fmt::format("the network carries less than the path MTU {}: small messages pass, "
-                            "large ones vanish",
-                            failure.path_mtu_bytes)
-              : std::string("the network carries less than the path MTU: small messages pass, "
-                            "large ones vanish"),
+  return {fmt::format("the network carries less than the path MTU{}: small messages pass, large "
+                      "ones vanish",
+                      failure.path_mtu_bytes > 0 ? fmt::format(" {}", failure.path_mtu_bytes) : ""),
           fmt::format("--mtu 256; if that works, raise the MTU of the switches on the path, and "
                       "--size 1:{} names the limit",
                       std::bit_ceil(*failure.size_bytes))};
@@ -125,7 +127,7 @@ std::vector<Finding> SilentFromTheStart(const CompletionFailure& failure) {
              : fmt::format("the two GIDs cannot reach each other ({})", failure.gid_pair),
          "ping one from the other on their netdevs; choose another pair by --gid-index"});
   }
-  if (failure.size_bytes.value_or(0) > kSmallestMtu) findings.push_back(PathMtuTooLarge(failure));
+  if (HasLargePackets(failure)) findings.push_back(PathMtuTooLarge(failure));
   findings.push_back({"the peer's queue pair was gone before the first message",
                       "read the report of the other side"});
   return findings;
@@ -141,7 +143,7 @@ std::vector<Finding> SilentAfterSuccess(const CompletionFailure& failure) {
       {"packets are lost on the way: congestion, a full switch buffer, or a filter",
        "compare the loss counters of both sides before and after: rdma statistic"}};
   // Unless packets as large as that have passed already.
-  if (failure.size_bytes.value_or(0) > kSmallestMtu && !failure.passed_bytes) {
+  if (HasLargePackets(failure) && !failure.passed_bytes) {
     findings.push_back(PathMtuTooLarge(failure));
   }
   return findings;

@@ -120,11 +120,14 @@ TEST(ExplainCompletionTest, LargerPacketsThatAreLostNameTheLimit) {
     failure.completions_before = completions;
     failure.message_number = 1;
     const Error error = ExplainCompletion(failure);
-    EXPECT_EQ(error.cause,
-              "messages up to 1024 bytes passed, 2048 bytes did not: packets with 2048 bytes of "
-              "payload are lost on the path, which carries less than the path MTU 4096");
+    EXPECT_EQ(
+        error.cause,
+        "messages up to 1024 bytes passed, 2048 bytes did not: packets with 2048 bytes of "
+        "payload are lost on the path, which carries less than the path MTU 4096; or the peer "
+        "died, or closed its queue pair, just then");
     EXPECT_EQ(error.next_step,
-              "check the MTU of every switch and interface on the path, or run with --mtu 1024");
+              "check the MTU of every switch and interface on the path, or run with --mtu 1024; or "
+              "read the report of the other side");
   }
 }
 
@@ -143,6 +146,19 @@ TEST(ExplainCompletionTest, TheLimitIsOfPacketsAndTheProposedMtuIsOneThatPassed)
     EXPECT_THAT(ExplainCompletion(failure).next_step, HasSubstr(row.mtu)) << row.size;
   }
   EXPECT_THAT(ExplainCompletion(failure).cause, HasSubstr("packets with 4000 bytes"));
+}
+
+// Nothing smaller could be proposed.
+TEST(ExplainCompletionTest, TheSmallestPathMtuIsNoSuspect) {
+  CompletionFailure failure = Failure(IBV_WC_RETRY_EXC_ERR);
+  failure.message_number = 1;
+  failure.path_mtu_bytes = 256;
+  failure.size_bytes = 1024;
+  for (const std::optional<uint64_t> passed : {std::optional<uint64_t>(), {128}, {512}}) {
+    failure.passed_bytes = passed;
+    EXPECT_THAT(ExplainCompletion(failure).next_step, Not(HasSubstr("--mtu")));
+    EXPECT_THAT(ExplainCompletion(failure).cause, Not(HasSubstr("less than the path MTU")));
+  }
 }
 
 TEST(ExplainCompletionTest, WhenPacketsAsLargePassedThePathMtuIsNoSuspect) {

@@ -48,6 +48,12 @@ def two_processes(host, device, *args, peer_device=None, prefixes=((), ())):
         return result
 
 
+def root_only():
+    if os.geteuid() != 0:
+        print("# needs root")
+    return os.geteuid() == 0
+
+
 with case("EachProcessTakesALoopbackAddressOfItsOwn"):
     result = two_processes("127.0.0.1", "soft:link=udp", *SHORT)
     expect(result.code == 0, str(result))
@@ -68,9 +74,7 @@ with case("WithoutALinkItIsMemoryBetweenProcessesOfOneUser"):
         expect(result.doc[side]["device"]["link"] == "memory", f"{side}: {result.doc[side]}")
 
 with case("AndUdpBetweenThoseOfTwoUsers"):
-    if os.geteuid() != 0:
-        print("# needs root")
-    else:
+    if root_only():
         nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
         result = two_processes("127.0.0.1", "soft", *SHORT, prefixes=(nobody, ()))
         expect(result.code == 0, str(result))
@@ -216,12 +220,6 @@ def small_switch(host_mtu, switch_mtus):
         yield set_up_hosts((first, second))
 
 
-def root_only():
-    if os.geteuid() != 0:
-        print("# needs root")
-    return os.geteuid() == 0
-
-
 with case("TwoNetworkNamespacesWithBothFamiliesAndTwoMtus"):
     for mtu, path_mtu in ((1500, 1024), (4200, 4096)) if root_only() else ():
         with two_namespaces(mtu) as prefixes:
@@ -284,9 +282,7 @@ with case("ALargeMessageAloneThatIsLostMentionsThePathMtu"):
             expect("--mtu" in error["next_step"], str(error))
 
 with case("BetweenHostsTheAddressIsThatOfTheControlConnection"):
-    if os.geteuid() != 0:
-        print("# needs root")
-    else:
+    if root_only():
         with two_namespaces(1500) as prefixes:
             for address, gid_end in (("10.81.0.1", ":ffff:0a51:0002"), ("fd81::1", ":0000:0002")):
                 for device in ("soft", "soft:link=udp"):

@@ -72,6 +72,10 @@ Expected<std::unique_ptr<SoftCore>> SoftCore::Create(const SoftOptions& options,
 SoftCore::~SoftCore() = default;
 
 void SoftCore::UseLink() {
+  // A CQ may have been armed before; and in memory peers wake who waits.
+  if (std::exchange(used_udp_, link_->udp()) != link_->udp()) {
+    helper_watches_.store(link_->udp(), std::memory_order_relaxed);
+  }
   packets_->UseLink();
   engine_->env().sink = &packets_->sink();
 }
@@ -101,6 +105,10 @@ void SoftCore::Tick(uint64_t now_ns) {
 void SoftCore::IdlePoll() {
   CountActivity();
   helper_watches_.store(false, std::memory_order_relaxed);
+  LookAtClock();
+}
+
+void SoftCore::LookAtClock() {
   if (!lock_.TryAcquire()) return;
   Tick(NowNs());
   Service();

@@ -87,6 +87,8 @@ class SoftCore final : public EventSink, public CompletionFilter {
   void Tick(uint64_t now_ns);
   // No lock. For every few hundred empty polls: timers, and a sign of life for the helper.
   void IdlePoll();
+  // No lock. Timers, unless the lock is taken: then its holder sees to them.
+  void LookAtClock();
   // Lock held. Deliver and Service until nothing waits, at most a few rounds; Tick once. Returns
   // how many packets there were.
   size_t Drive(uint64_t now_ns);
@@ -183,6 +185,7 @@ class SoftCore final : public EventSink, public CompletionFilter {
   std::unique_ptr<Engine> engine_;
   FileDescriptor call_fd_;
   std::atomic<bool> helper_watches_{false};
+  bool used_udp_ = false;    // at the last UseLink
   FileDescriptor async_fd_;  // eventfd in semaphore mode: one count per event
   std::deque<ibv_async_event> async_events_;
   std::vector<CompletionQueue*> overrun_;

@@ -31,6 +31,7 @@
 #include "transports/soft/link/memory_link.h"
 #include "transports/soft/link/path_flows.h"
 #include "transports/soft/link/udp_link.h"
+#include "transports/soft/options/soft_options.h"
 
 namespace verbscope::soft {
 
@@ -55,6 +56,12 @@ class DeviceLink final : public Link, public PathFlows {
   // Where the engine sends: the link that does the work, without the way through this one. Ask
   // again after Connect.
   PacketSink& sink() { return udp() ? static_cast<PacketSink&>(*active_udp()) : *memory_; }
+
+  // What it uses; kAuto: it has both links, and has had no peer yet.
+  LinkKind kind() const {
+    if (chooses() && !chosen_.load(std::memory_order_relaxed)) return LinkKind::kAuto;
+    return udp() ? LinkKind::kUdp : LinkKind::kMemory;
+  }
 
   // What the peer has to know to connect.
   std::vector<std::byte> LocalBlob() const;
@@ -109,16 +116,18 @@ class DeviceLink final : public Link, public PathFlows {
 
  private:
   DeviceLink(LinkChoice choice, DeviceLock& lock, Counters& counters);
-  UdpLink* active_udp() const { return active_udp_.load(std::memory_order_relaxed); }
+  UdpLink* active_udp() const { return active_udp_.load(std::memory_order_acquire); }
   bool chooses() const { return memory_ != nullptr && (port_ != nullptr || no_port_); }
 
   // device_link_connect.cc
   Status OpenUdp();
   Status Watch(int fd);
   Status CheckPeer(const std::optional<LinkBlob>& peer) const;
-  // Decides how the peer is reached, and turns to that link. choosing_ is held.
-  Status Choose(const LinkBlob& peer, Deadline deadline);
+  // Whether the peer is reached by UDP. Waits.
+  Expected<bool> Choose(const LinkBlob& peer, Deadline deadline) const;
+  // choosing_ is held.
   Status TurnTo(bool udp);
+  Status CheckFamilies(const Flow& flow) const;
   Flow AddressedTo(const std::optional<LinkBlob>& peer, const Flow& flow) const;
 
   DeviceLock& lock_;
@@ -132,6 +141,7 @@ class DeviceLink final : public Link, public PathFlows {
   UdpLink* prepared_udp_ = nullptr;  // which link was told of the helper's sleep
   std::mutex choosing_;              // held by Connect and Disconnect, never with lock_ taken
   uint32_t users_ = 0;               // Connect without Disconnect
+  std::atomic<bool> chosen_{false};  // there was a Connect
   FileDescriptor epoll_;             // of all that the helper waits for, once there is UDP
   std::atomic<int> wait_fd_{-1};
 };

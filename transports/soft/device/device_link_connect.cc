@@ -39,7 +39,7 @@ Expected<std::unique_ptr<DeviceLink>> DeviceLink::Create(LinkChoice choice, Devi
   std::unique_ptr<DeviceLink> link(new DeviceLink(std::move(choice), lock, counters));
   if (!has_memory) {
     if (Status opened = link->OpenUdp(); !opened) return Fail(std::move(opened.error()));
-    link->active_udp_.store(link->udp_.get(), std::memory_order_relaxed);
+    link->active_udp_.store(link->udp_.get(), std::memory_order_release);
     return link;
   }
   Expected<std::unique_ptr<MemoryLink>> memory = MemoryLink::Create(lock, counters);
@@ -114,13 +114,13 @@ Status DeviceLink::CheckPeer(const std::optional<LinkBlob>& peer) const {
                          Reason(*no_port_), no_port_->next_step));
 }
 
-Status DeviceLink::Choose(const LinkBlob& peer, Deadline deadline) {
-  if (peer.memory.empty()) return TurnTo(/*udp=*/true);
+Expected<bool> DeviceLink::Choose(const LinkBlob& peer, Deadline deadline) const {
+  if (peer.memory.empty()) return true;
   const Expected<Status> reach = memory_->Reach(peer.memory, deadline);
   if (!reach) return Fail(reach.error());
-  if (*reach) return TurnTo(/*udp=*/false);
-  if (!peer.chooses) return *reach;
-  if (port_ != nullptr && !peer.udp.empty()) return TurnTo(/*udp=*/true);
+  if (*reach) return false;
+  if (!peer.chooses) return Fail(reach->error());
+  if (port_ != nullptr && !peer.udp.empty()) return true;
   const std::string no_udp = port_ == nullptr ? "here: " + Reason(*no_port_) : "the peer has none";
   return Fail(SetupError("the two soft devices can share neither memory nor UDP",
                          "memory: " + Reason(reach->error()) + "; UDP: " + no_udp,
@@ -129,6 +129,7 @@ Status DeviceLink::Choose(const LinkBlob& peer, Deadline deadline) {
 }
 
 Status DeviceLink::TurnTo(bool to_udp) {
+  chosen_ = true;
   if (to_udp == udp()) return {};
   if (users_ != 0) {
     return Fail(SetupError("the device reaches its other peers " +
@@ -140,7 +141,7 @@ Status DeviceLink::TurnTo(bool to_udp) {
     if (Status opened = OpenUdp(); !opened) return opened;
   }
   const DeviceLockHolder hold(lock_);
-  active_udp_.store(to_udp ? udp_.get() : nullptr, std::memory_order_relaxed);
+  active_udp_.store(to_udp ? udp_.get() : nullptr, std::memory_order_release);
   return {};
 }
 
@@ -154,17 +155,38 @@ Flow DeviceLink::AddressedTo(const std::optional<LinkBlob>& peer, const Flow& fl
   return addressed;
 }
 
+// The peer's address is its own choice: no GID index changes it.
+Status DeviceLink::CheckFamilies(const Flow& flow) const {
+  const auto ipv4 = [](const std::array<uint8_t, 16>& gid) {
+    LocalAddress address;
+    address.gid = gid;
+    return address.IsIpv4();
+  };
+  if (ipv4(flow.source) == ipv4(flow.destination)) return {};
+  return Fail(SetupError("the two soft devices have addresses of different families",
+                         "one chose 127.x.y.z by itself, the other has an IPv6 address",
+                         "give both sides --device soft:link=udp,addr=ADDRESS of one family"));
+}
+
 Expected<LinkUse> DeviceLink::Connect(std::span<const std::byte> peer_blob, const Flow& flow,
                                       uint32_t peer_qpn, Deadline deadline) {
   if (Status status = CheckBlob(peer_blob); !status) return Fail(std::move(status.error()));
   const std::optional<LinkBlob> peer = ParseLinkBlob(peer_blob);
-  const std::lock_guard turn(choosing_);
+  bool by_udp = memory_ == nullptr;
   if (chooses()) {
-    if (Status status = Choose(*peer, deadline); !status) return Fail(std::move(status.error()));
+    const Expected<bool> choice = Choose(*peer, deadline);
+    if (!choice) return Fail(choice.error());
+    by_udp = *choice;
   }
-  Expected<PathId> path = udp() ? udp_->Connect(peer ? peer->udp : peer_blob,
-                                                AddressedTo(peer, flow), deadline, peer_qpn)
-                                : memory_->Connect(peer->memory, flow, deadline);
+  const std::lock_guard turn(choosing_);
+  if (Status turned = TurnTo(by_udp); !turned) return Fail(std::move(turned.error()));
+  const Flow addressed = udp() ? AddressedTo(peer, flow) : flow;
+  if (udp() && (memory_ != nullptr || (peer && peer->chooses))) {
+    if (Status same = CheckFamilies(addressed); !same) return Fail(std::move(same.error()));
+  }
+  Expected<PathId> path =
+      udp() ? udp_->Connect(peer ? peer->udp : peer_blob, addressed, deadline, peer_qpn)
+            : memory_->Connect(peer->memory, addressed, deadline);
   if (!path) return Fail(std::move(path.error()));
   ++users_;
   return LinkUse{.path = *path, .peer_qpn = peer_qpn, .acks_unasked = udp() && peer.has_value()};

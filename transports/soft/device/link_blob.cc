@@ -2,12 +2,16 @@
 
 #include <cstdint>
 
+#include "transports/soft/link/memory_link.h"
+
 namespace verbscope::soft {
 namespace {
 
 // The first byte. After kBoth: the size of the memory link's part in one byte, that part, and the
 // UDP link's.
 enum class BlobKind : uint8_t { kMemory = 'm', kUdp = 'u', kBoth = 'a' };
+
+static_assert(kMaxBlobBytes <= UINT8_MAX, "the size of the memory link's part is one byte");
 
 void Append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
   to.insert(to.end(), bytes.begin(), bytes.end());

@@ -1,25 +1,34 @@
 // Which link carries the packets of devices that have both: what they tell each other decides, and
 // messages go through.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "transports/soft/device/device_fixture.h"
 #include "transports/soft/device/link_blob.h"
 #include "transports/soft/link/rendezvous_messages.h"
+#include "transports/soft/link/udp_blob.h"
 
 namespace verbscope::soft {
 namespace {
 
 using Blob = std::vector<std::byte>;
 
-// The same device as if it were of another user.
-Blob OfAnother(const Blob& blob) {
+template <class F>
+Blob Changed(const Blob& blob, F&& change) {
   const std::optional<LinkBlob> parts = ParseLinkBlob(blob);
   EXPECT_TRUE(parts);
   Expected<LinkAddress> address = ParseBlob(parts->memory);
   EXPECT_TRUE(address);
-  ++address->uid;
+  change(*address);
   const Blob memory = EncodeBlob(*address);
   return EncodeLinkBlob({.memory = memory, .udp = parts->udp, .chooses = parts->chooses});
+}
+
+// The same device as if it were of another user.
+Blob OfAnother(const Blob& blob) {
+  return Changed(blob, [](LinkAddress& address) { ++address.uid; });
 }
 
 class LinkChoiceTest : public testing::Test {
@@ -177,6 +186,70 @@ TEST_F(LinkChoiceTest, APeerThatHasNeitherIsToldBothReasons) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().cause.find("memory: "), std::string::npos);
   EXPECT_NE(refused.error().cause.find("UDP: "), std::string::npos);
+}
+
+// The control connection came through a tunnel: addresses of the loopback interface lead nowhere.
+TEST_F(LinkChoiceTest, APeerOnAnotherHostIsNotLookedForOnThisOne) {
+  const auto left = Open(LinkKind::kAuto);
+  const auto right = Open(LinkKind::kAuto);
+  End a = MakeEnd(*left);
+  End b = MakeEnd(*right);
+  const Blob elsewhere = Changed(BlobOf(b), [](LinkAddress& address) { ++address.host_boot; });
+  const Blob other_namespace =
+      Changed(BlobOf(b), [](LinkAddress& address) { ++address.net_namespace; });
+  for (const Blob& blob : {elsewhere, other_namespace}) {
+    const Status refused = Join(a, b, blob, BlobOf(a));
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().next_step.find("link=udp,addr="), std::string::npos);
+    ASSERT_TRUE(ToState(a, IBV_QPS_RESET));
+    ASSERT_TRUE(ToState(b, IBV_QPS_RESET));
+  }
+}
+
+TEST_F(LinkChoiceTest, AnAddressThatWasGivenIsTheOneOnUdp) {
+  SoftOptions options;
+  options.address = ibv_gid{.raw = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}};
+  const auto left = OpenDevice(options);
+  const auto right = Open(LinkKind::kAuto);
+  End a = MakeEnd(*left);
+  End b = MakeEnd(*right);
+  const std::optional<LinkBlob> parts = ParseLinkBlob(BlobOf(a));
+  ASSERT_TRUE(parts);
+  const Expected<UdpAddresses> addresses = ParseUdpBlob(parts->udp);
+  ASSERT_TRUE(addresses) << addresses.error().ToText();
+  EXPECT_TRUE(std::ranges::equal(addresses->front(), std::span(options.address->raw)));
+  ASSERT_TRUE(Join(a, b, OfAnother(BlobOf(b)), OfAnother(BlobOf(a))));
+  ExpectMessagesPass(a, b);
+}
+
+TEST_F(LinkChoiceTest, UntilThereIsAPeerNothingIsChosen) {
+  const auto device = Open(LinkKind::kAuto);
+  EXPECT_EQ(device->ReportLink().link, "auto");
+  EXPECT_EQ(Open(LinkKind::kMemory)->ReportLink().link, "memory");
+  EXPECT_EQ(Open(LinkKind::kUdp)->ReportLink().link, "udp");
+}
+
+// A message that asked for no ACK gets one in time, however seldom the receiver looks.
+TEST_F(LinkChoiceTest, AProgramThatPollsSeldomOwesNoAck) {
+  const auto left = Open(LinkKind::kUdp);
+  const auto right = Open(LinkKind::kUdp);
+  End a = MakeEnd(*left);
+  End b = MakeEnd(*right);
+  ASSERT_TRUE(Connect(a, b, {.timeout = 17}));  // 537 ms
+  ASSERT_EQ(PostReceive(b, 1, 64), 0);
+  SendWork quiet = Send(a, 2, 64);
+  quiet.wr.send_flags = 0;
+  ASSERT_EQ(Post(a, quiet), 0);
+  EXPECT_EQ(Wait(b.recv_cq).status, IBV_WC_SUCCESS);
+  ibv_wc wc = {};
+  const Deadline deadline = Soon();
+  while (Counter(*left, "rcvd_pkts") == 0 && !deadline.Passed()) {
+    ::usleep(2000);  // the program has other things to do
+    ASSERT_EQ(ibv_poll_cq(b.recv_cq, 1, &wc), 0);
+    ASSERT_EQ(ibv_poll_cq(a.send_cq, 1, &wc), 0);
+  }
+  EXPECT_EQ(Counter(*left, "rcvd_pkts"), 1U);
+  EXPECT_EQ(Counter(*right, "duplicate_request"), 0U);
 }
 
 TEST_F(LinkChoiceTest, APeerThatIsGoneIsNotLookedForByUdp) {

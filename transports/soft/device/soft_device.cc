@@ -60,7 +60,7 @@ Expected<LinkChoice> LinksOf(SoftOptions& options) {
   if (options.link == LinkKind::kMemory || !has_ip) return links;
   links.memory = options.link == LinkKind::kAuto;
   Expected<std::unique_ptr<UdpPort>> port =
-      UdpPort::Take(links.memory ? std::nullopt : options.address, Deadline::After(kJoinTime));
+      UdpPort::Take(options.address, Deadline::After(kJoinTime));
   if (port) {
     links.port = std::move(*port);
   } else if (links.memory) {
@@ -77,8 +77,10 @@ Expected<LinkChoice> LinksOf(SoftOptions& options) {
   return links;
 }
 
-LinkReport Describe(bool udp, const UdpCounts& counts) {
-  if (!udp) return {.link = "memory", .icrc = "not needed in memory", .notices = {}};
+LinkReport Describe(LinkKind link, const UdpCounts& counts) {
+  if (link == LinkKind::kAuto) return {.link = "auto", .icrc = "not known yet", .notices = {}};
+  if (link == LinkKind::kMemory)
+    return {.link = "memory", .icrc = "not needed in memory", .notices = {}};
   LinkReport report = {.link = "udp", .icrc = "made and checked", .notices = {}};
   if (counts.proof == IcrcProof::kFull) {
     report.icrc = counts.placed == 0 ? "made, and checked in full (32 bits)"
@@ -95,11 +97,7 @@ LinkReport Describe(bool udp, const UdpCounts& counts) {
 SoftDevice::SoftDevice(const SoftOptions& options, std::string_view firmware)
     : options_(options),
       gids_(GidTable(options_, ReadHostAddresses())),
-      info_(MakeDeviceInfo(options_, gids_, firmware)) {
-  const LinkReport report = Describe(options_.link == LinkKind::kUdp, {});
-  info_.link = report.link;
-  info_.icrc = report.icrc;
-}
+      info_(MakeDeviceInfo(options_, gids_, firmware)) {}
 
 Expected<std::unique_ptr<SoftDevice>> SoftDevice::Open(const SoftOptions& options,
                                                        std::string_view firmware) {
@@ -111,6 +109,9 @@ Expected<std::unique_ptr<SoftDevice>> SoftDevice::Open(const SoftOptions& option
       SoftCore::Create(device->options_, device->info_, std::move(*links));
   if (!core) return Fail(std::move(core.error()));
   device->core_ = std::move(*core);
+  const LinkReport report = device->ReportLink();
+  device->info_.link = report.link;
+  device->info_.icrc = report.icrc;
   // Everything that is asked of a real device when it is opened.
   for (const std::string_view call : {"open_device", "query_device", "query_port"}) {
     if (Status status = device->Hooked(call, options.name); !status) {
@@ -267,7 +268,7 @@ LinkReport SoftDevice::ReportLink() {
   {
     const SpinLockHolder hold(core_->lock());
     counts = core_->link().udp_counts();
-    report = Describe(core_->link().udp(), counts);
+    report = Describe(core_->link().kind(), counts);
     // That a buffer is small matters when it was too small.
     if (counts.receive_drops != 0) report.notices = core_->link().Notices();
   }

@@ -8,7 +8,8 @@
 namespace verbscope::soft {
 namespace {
 
-// An ACK is asked for at the end of every message, and inside a long one this often.
+// An ACK is asked for at the end of a message (AsksForAck has the exceptions), and inside a long
+// one this often.
 constexpr uint32_t kPacketsPerAckRequest = 32;
 // With a shorter ACK timeout every message asks, even if the peer would acknowledge it anyway: that
 // may take the time in which a sleeping device looks around.

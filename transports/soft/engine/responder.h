@@ -102,7 +102,8 @@ class Responder {
   Stored Scatter(std::span<const std::byte> payload);
   void CompleteReceive(ibv_wc& wc, bool solicited);
   void FailReceive(ibv_wc_status status);
-  void Accept(const Header& header, bool ends, uint32_t psns);
+  // `answered`: by a response, which is its acknowledgement.
+  void Accept(const Header& header, bool ends, uint32_t psns, bool answered = false);
 
   // Answers.
   void QueueAck(uint32_t psn);

@@ -8,12 +8,13 @@
 
 namespace verbscope::soft {
 
-void Responder::Accept(const Header& header, bool ends, uint32_t psns) {
+void Responder::Accept(const Header& header, bool ends, uint32_t psns, bool answered) {
   expected_psn_ = PsnAdd(expected_psn_, psns);
   nak_sent_ = false;
   if (nak_pending_) [[unlikely]]
     NakOvertaken();
   if (ends) msn_ = (msn_ + 1) & kPsnMask;
+  if (answered) return;
   if (header.ack_request) {
     QueueAck(header.psn);
   } else if (ends && context_.acks_unasked) {
@@ -178,9 +179,7 @@ void Responder::ExecuteRead(const Header& header) {
   const uint32_t psns = PsnsOf(header.dma_length, context_.mtu);
   had_response_ = true;
   last_response_psn_ = PsnAdd(header.psn, psns - 1);
-  Header answered = header;
-  answered.ack_request = false;  // the response is the acknowledgement
-  Accept(answered, true, psns);
+  Accept(header, true, psns, /*answered=*/true);
 }
 
 void Responder::ExecuteAtomic(const Header& header) {
@@ -204,9 +203,7 @@ void Responder::ExecuteAtomic(const Header& header) {
   QueueResponse({.atomic = true, .psn = header.psn, .original = original});
   had_response_ = true;
   last_response_psn_ = header.psn;
-  Header answered = header;
-  answered.ack_request = false;
-  Accept(answered, true, 1);
+  Accept(header, true, 1, /*answered=*/true);
 }
 
 void Responder::Flush(bool silent) {
@@ -223,6 +220,7 @@ void Responder::Flush(bool silent) {
     }
   }
   open_ = Open::kNone;
+  if (unasked_ != 0 && !nak_pending_) QueueAck(unasked_psn_);  // no Tick comes any more
   if (silent) {
     responses_ = 0;
     ack_pending_ = nak_pending_ = false;

@@ -111,6 +111,44 @@ TEST(UnaskedAck, AReadResponseStandsForIt) {
   EXPECT_EQ(CountOf(c.world, 1, Opcode::kAck), 0U);
 }
 
+// Their answers are their acknowledgements, however many there are at once.
+TEST(UnaskedAck, ReadsAreNotCounted) {
+  ConnectOptions options = Unasked();
+  options.rd_atomic = 32;
+  Connection c(options);
+  for (uint64_t id = 0; id < 20; ++id) {
+    ASSERT_EQ(c.a.Post({.id = id,
+                        .opcode = IBV_WR_RDMA_READ,
+                        .local = {c.a.Piece(64, 64)},
+                        .remote = c.b.Address(0),
+                        .rkey = c.b.key}),
+              0);
+  }
+  c.world.Run(10 * kMillisecond);
+  EXPECT_EQ(c.a.PollSend().size(), 20U);
+  EXPECT_EQ(CountOf(c.world, 1, Opcode::kAck), 0U);
+}
+
+// A QP that fails for a reason of its own still says what it has received.
+TEST(UnaskedAck, LeavesFromErrorToo) {
+  Connection c(Unasked());
+  c.b.Receive(1, {c.b.Piece(0, 64)});
+  ASSERT_EQ(c.a.Post(Quiet(c, 1)), 0);
+  c.world.Run(20 * kMicrosecond);
+  EXPECT_EQ(c.b.PollReceive().size(), 1U);
+  ASSERT_EQ(CountOf(c.world, 1, Opcode::kAck), 0U);
+  // It reads what it may not.
+  ASSERT_EQ(c.b.Post({.id = 9,
+                      .opcode = IBV_WR_RDMA_READ,
+                      .local = {c.b.Piece(0, 64)},
+                      .remote = c.a.Address(0),
+                      .rkey = c.a.key + 1}),
+            0);
+  c.world.Run(10 * kMillisecond);
+  EXPECT_EQ(c.b.state(), IBV_QPS_ERR);
+  EXPECT_EQ(CountOf(c.world, 1, Opcode::kAck), 1U);
+}
+
 TEST(UnaskedAck, AShortTimeoutAsksForEveryAck) {
   ConnectOptions options = Unasked();
   options.timeout = 8;

@@ -8,6 +8,7 @@ constexpr uint64_t kPerMs = 256;    // and with time
 constexpr uint16_t kBehind = 512;   // packets that come late
 constexpr uint8_t kLearnt = 16;     // this many in a row are no accident
 constexpr uint8_t kAllRefused = 8;  // this many in a row are not damage
+constexpr uint8_t kFollowers = 2;   // refused among accepted ones
 constexpr uint8_t kJumpsAllowed = 4;
 constexpr uint64_t kNsPerMs = 1'000'000;
 
@@ -41,12 +42,16 @@ bool IdSequence::Follows(uint16_t id, bool dont_fragment, uint64_t now_ns) const
 }
 
 bool IdSequence::Refuse(uint16_t id, bool dont_fragment, uint64_t now_ns) {
-  const bool jumped = in_a_row_ > 0 && Distance(refused_, id) <= kAhead;
+  // Refused ones that follow one another are another counter: the peer's has jumped, or it has
+  // several, if accepted ones came between. By chance one damaged packet in 512 follows another.
+  followers_ = has_refused_ && Distance(refused_, id) <= kAhead ? followers_ + 1 : 0;
+  const bool jumped = followers_ >= (in_a_row_ > 0 ? 1 : kFollowers);
   refused_ = id;
+  has_refused_ = true;
   ++in_a_row_;
   if (!jumped && in_a_row_ < kAllRefused) return false;
   if (!jumped || ++jumps_ == kJumpsAllowed) mode_ = Mode::kFree;
-  in_a_row_ = 0;
+  in_a_row_ = followers_ = 0;
   Advance(id, dont_fragment, now_ns);
   return true;
 }

@@ -7,8 +7,9 @@
 // others too, and Linux moves it on by itself with time.
 //
 // Nothing is refused before IDs have followed one another for a while. A packet that is refused is
-// lost, and will be repeated; if the next one follows it, the counter has jumped, and all goes on
-// from there. Who jumps often, or does not count at all, is not judged by IDs any longer.
+// lost, and will be repeated; if another one follows it, now or later, the counter has jumped or is
+// one of several, and all goes on from there. Who jumps often, or does not count at all, is not
+// judged by IDs any longer.
 //
 // Plain object, one per path; no system calls.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_LINK_ID_SEQUENCE_H_
@@ -35,7 +36,9 @@ class IdSequence {
   bool dont_fragment_ = false;
   uint16_t newest_ = 0;
   uint16_t refused_ = 0;  // the last ID refused
-  uint8_t in_a_row_ = 0;  // learning: that followed closely; counting: that were refused
+  bool has_refused_ = false;
+  uint8_t followers_ = 0;  // refused IDs in a row that followed the one before
+  uint8_t in_a_row_ = 0;   // learning: that followed closely; counting: that were refused
   uint8_t jumps_ = 0;
   uint64_t newest_ns_ = 0;  // when newest_ came
 };

@@ -44,6 +44,19 @@ TEST(IdSequence, RefusesIdsFromElsewhere) {
   EXPECT_NEAR(taken, kDamaged * 641.0 / 65536, 150);
 }
 
+// One counter for each queue of an adapter, and one path for all its QPs.
+TEST(IdSequence, TwoCountersThatTakeTurnsAreBothHeardSoon) {
+  Counter counter;
+  counter.Learn();
+  uint16_t other = 30'000;
+  int refused = 0;
+  for (int i = 0; i < 200; ++i) {
+    refused += counter.Next() ? 0 : 1;
+    refused += counter.Send(++other) ? 0 : 1;
+  }
+  EXPECT_LE(refused, 12);
+}
+
 TEST(IdSequence, RefusesTheOtherFragmentBit) {
   Counter counter;
   counter.Learn();

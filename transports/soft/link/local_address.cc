@@ -31,16 +31,17 @@ void SetIpv4(LocalAddress& address, const void* bytes) {
   std::memcpy(address.gid.data() + 12, bytes, 4);
 }
 
-Expected<FileDescriptor> Bind(const LocalAddress& address) {
+Expected<FileDescriptor> NewSocket(const LocalAddress& address) {
   const int family = address.IsIpv4() ? AF_INET : AF_INET6;
   FileDescriptor socket(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return Fail(CallError(ErrorClass::kSetup, "socket", "SOCK_DGRAM", errno));
-  const SocketAddress to = address.Socket(kRoceUdpPort);
-  if (::bind(socket.get(), to.generic(), to.size) != 0) {
-    const int error = errno;  // looking for the cause makes calls
-    return Fail(CannotBind(address, error));
-  }
   return socket;
+}
+
+// 0 or the errno. Who holds the port is another matter, which takes a while to find out.
+int Bind(const FileDescriptor& socket, const LocalAddress& address) {
+  const SocketAddress to = address.Socket(kRoceUdpPort);
+  return ::bind(socket.get(), to.generic(), to.size) == 0 ? 0 : errno;
 }
 
 std::string Choices() {
@@ -243,22 +244,26 @@ Expected<BoundSocket> BindOwnLoopback() {
   }
   constexpr uint32_t kStride = 6700417;  // a prime: all tries differ, in all three bytes
   static_assert(kLoopbackCandidates % kStride != 0);
-  Error last;
+  Expected<FileDescriptor> socket = NewSocket(LoopbackCandidate(0));
+  if (!socket) return Fail(std::move(socket.error()));
+  LocalAddress address;
+  int failed = 0;
   for (uint32_t i = 0; i < kTries; ++i) {
     const uint64_t n = uint64_t{start} + uint64_t{i} * kStride;
-    LocalAddress address = LoopbackCandidate(static_cast<uint32_t>(n % kLoopbackCandidates));
-    Expected<FileDescriptor> socket = Bind(address);
-    if (socket) return BoundSocket{.address = std::move(address), .socket = std::move(*socket)};
-    last = std::move(socket.error());
-    // No other address would do either. Who holds the port is asked once: it takes a while.
-    if (last.errno_value != EADDRINUSE || (i == 0 && WhoHoldsIt(address).all_addresses)) break;
+    address = LoopbackCandidate(static_cast<uint32_t>(n % kLoopbackCandidates));
+    failed = Bind(*socket, address);
+    if (failed == 0) return BoundSocket{.address = address, .socket = std::move(*socket)};
+    if (failed != EADDRINUSE) break;  // no other address would do either
   }
-  return Fail(std::move(last));
+  return Fail(CannotBind(address, failed));
 }
 
 Expected<BoundSocket> BindAlone(const LocalAddress& address) {
-  Expected<FileDescriptor> socket = Bind(address);
+  Expected<FileDescriptor> socket = NewSocket(address);
   if (!socket) return Fail(std::move(socket.error()));
+  if (const int failed = Bind(*socket, address); failed != 0) {
+    return Fail(CannotBind(address, failed));
+  }
   return BoundSocket{.address = address, .socket = std::move(*socket)};
 }
 

@@ -81,9 +81,9 @@ class MemoryLink final : public Link, public PathFlows {
   // What a peer needs for Connect; less than kMaxBlobBytes, good until the link is destroyed.
   std::vector<std::byte> LocalBlob() const;
 
-  // Whether the link that made `peer_blob` is one of this user here, which its nonce proves; else
-  // the Status says where it is. An Error if it says that it is here and does not answer, or is of
-  // another version. No lock; waits as Connect.
+  // Whether the link that made `peer_blob` is one of this user, which its nonce proves; else the
+  // Status says whose it is. An Error if it is on another host, says that it is here and does not
+  // answer, or is of another version. No lock; waits as Connect.
   Expected<Status> Reach(std::span<const std::byte> peer_blob, Deadline deadline) const;
   // The path to the link that made `peer_blob`; one more user of it if there is one already.
   // `flow`: the addresses of packets to the peer; those of the first Connect count. Fails with the

@@ -51,7 +51,10 @@ PathId MemoryLink::Join(const Nonce& nonce) {
 Expected<Status> MemoryLink::Reach(std::span<const std::byte> peer_blob, Deadline deadline) const {
   const Expected<LinkAddress> peer = ParseBlob(peer_blob);
   if (!peer) return Fail(peer.error());
-  if (Status here = CheckHere(*peer, address_); !here) return here;
+  if (Status here = CheckHere(*peer, address_); !here) {
+    if (OnThisHost(*peer, address_)) return here;
+    return Fail(std::move(here.error()));
+  }
   // The connection is given up at once: the peer takes it for one that had nothing to say.
   const Expected<FileDescriptor> socket = ConnectAbstract(SocketName(peer->nonce), deadline);
   if (!socket) return Fail(socket.error());

@@ -127,8 +127,13 @@ Expected<LinkAddress> ParseBlob(std::span<const std::byte> blob) {
                      .net_namespace = bytes.net_namespace};
 }
 
+bool OnThisHost(const LinkAddress& peer, const LinkAddress& local) {
+  return peer.host_boot == local.host_boot && peer.net_namespace == local.net_namespace;
+}
+
 Status CheckHere(const LinkAddress& peer, const LinkAddress& local) {
-  constexpr const char* kCrossNetwork = "use link=udp, which crosses the network, on both sides";
+  constexpr const char* kCrossNetwork =
+      "give both sides --device soft:link=udp,addr=ADDRESS, each with an address of its own host";
   if (peer.host_boot != local.host_boot) {
     return Fail(CannotLink("it is on another host", kCrossNetwork));
   }

@@ -38,6 +38,8 @@ struct LinkAddress {
 std::vector<std::byte> EncodeBlob(const LinkAddress& address);
 // An Error for bytes of another kind or version.
 Expected<LinkAddress> ParseBlob(std::span<const std::byte> blob);
+// The same host and network namespace: addresses of the loopback interface are shared.
+bool OnThisHost(const LinkAddress& peer, const LinkAddress& local);
 // Whether `peer` says that it is where `local` is: on this host, in this network namespace and of
 // this user. The Error says what is different.
 Status CheckHere(const LinkAddress& peer, const LinkAddress& local);

@@ -10,7 +10,8 @@ namespace {
 // "VSUL", version, number of addresses; then 16 bytes for each.
 constexpr std::array<std::byte, 4> kMagic = {std::byte{'V'}, std::byte{'S'}, std::byte{'U'},
                                              std::byte{'L'}};
-constexpr std::byte kVersion{1};
+// 2: both ends acknowledge what nobody asked for (engine/responder.h).
+constexpr std::byte kVersion{2};
 constexpr size_t kHeadBytes = 6;
 constexpr size_t kAddressBytes = 16;
 

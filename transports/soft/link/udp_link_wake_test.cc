@@ -43,6 +43,24 @@ TEST_P(UdpLinkWakeTest, PollKeepsTheBudgetAndTheRest) {
   for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(b.received.packets[i].header.psn, i);
 }
 
+// A socket that is no longer looked at is as it was: the next run pays for no merging of this
+// one's.
+TEST_P(UdpLinkWakeTest, MergingEndsWithTheLastPath) {
+  REQUIRE_ADDRESSES(GetParam());
+  UdpPeer a(Address(1)), b(Address(2));
+  const PathId to_b = a.ConnectTo(b);
+  PathId from_a = b.ConnectTo(a);
+  b.StartMerging(a, to_b);
+  b.link->Disconnect(from_a);
+  from_a = b.ConnectTo(a);
+  EXPECT_EQ(b.Poll(), 0U);
+  for (uint32_t i = 0; i < 6; ++i) a.SendOne(to_b, SendHeader(i, 64), Pattern(64, i));
+  a.Flush();
+  ASSERT_TRUE(b.PollUntil([&] { return b.Poll(1) != 0; }));
+  EXPECT_FALSE(b.link->Kept()) << "a look for one datagram brought several packets";
+  EXPECT_TRUE(b.PollFor(6));
+}
+
 // Bursts come merged while there are many packets, and apart when there are few: no packet pays for
 // what does not happen.
 TEST_P(UdpLinkWakeTest, BurstsAreMergedWhileThereAreCrowds) {

@@ -77,6 +77,9 @@ void UdpReceiver::Add(size_t local, int socket) {
 }
 
 void UdpReceiver::Remove(size_t local) {
+  for (const Watched& watched : sockets_) {
+    if (watched.local == local && watched.merging) SetMerging(watched.socket, false);
+  }
   std::erase_if(sockets_, [local](const Watched& s) { return s.local == local; });
   turn_ = 0;
   if (sockets_.empty() && !Kept()) SetDue(Due::kNever);
@@ -124,9 +127,9 @@ bool UdpReceiver::Look() {
 
 void UdpReceiver::AdaptMerging(Watched& socket, size_t found) {
   if (!socket.merging) {
-    if (found < kBuffers) [[likely]]
+    if (found < kBuffers || !socket.can_merge) [[likely]]
       return;
-    socket.merging = SetMerging(socket.socket, true);
+    socket.merging = socket.can_merge = SetMerging(socket.socket, true);
     socket.singles = 0;
     return;
   }

@@ -38,6 +38,7 @@ class UdpReceiver {
   struct Watched {
     size_t local;
     int socket;
+    bool can_merge = true;  // until it was refused
     bool merging = false;
     uint32_t singles = 0;  // looks in a row that found one packet
   };

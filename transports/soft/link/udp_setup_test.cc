@@ -116,7 +116,7 @@ TEST(UdpSetupTest, PeersThatSpeakAnotherLink) {
   longer.push_back({});
   ExpectHelpful(ConnectError(a, longer, flow));
   auto newer = good;
-  newer[4] = std::byte{2};
+  newer[4] = std::byte{3};
   ExpectHelpful(ConnectError(a, newer, flow));
   EXPECT_TRUE(a.link->Connect(good, flow, Soon()));
 }
