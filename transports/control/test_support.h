@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -70,11 +71,14 @@ inline std::pair<Connection, Connection> TcpPair() {
   return {std::move(client), Connection(AcceptOne(listener))};
 }
 
-// Raw bytes to the peer of `fd`, as a stranger would send them.
+// Raw bytes to the peer of `fd`, as a stranger would send them. The socket's buffer may be smaller
+// than that, and does not wait.
 inline void SendRaw(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
+    ASSERT_EQ(WaitFd(fd, POLLOUT, Late(), -1), WaitResult::kReady);
     const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    ASSERT_GT(sent, 0);
+    if (sent < 0 && errno == EAGAIN) continue;
+    ASSERT_GT(sent, 0) << errno;
     bytes.remove_prefix(static_cast<size_t>(sent));
   }
 }
