@@ -213,7 +213,8 @@ TEST_F(LinkChoiceTest, AnAddressThatWasGivenIsTheOneOnUdp) {
   const auto right = Open(LinkKind::kAuto);
   End a = MakeEnd(*left);
   End b = MakeEnd(*right);
-  const std::optional<LinkBlob> parts = ParseLinkBlob(BlobOf(a));
+  const Blob blob = BlobOf(a);
+  const std::optional<LinkBlob> parts = ParseLinkBlob(blob);
   ASSERT_TRUE(parts);
   const Expected<UdpAddresses> addresses = ParseUdpBlob(parts->udp);
   ASSERT_TRUE(addresses) << addresses.error().ToText();
