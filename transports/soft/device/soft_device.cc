@@ -56,8 +56,7 @@ int CheckMapped(std::span<std::byte> memory, bool writable) {
 Expected<LinkChoice> LinksOf(SoftOptions& options) {
   LinkChoice links;
   links.gso = options.gso;
-  const bool has_ip = options.port.link_layer == LinkLayer::kEthernet && !options.port.gids;
-  if (options.link == LinkKind::kMemory || !has_ip) return links;
+  if (options.link == LinkKind::kMemory || !options.port.HasIp()) return links;
   links.memory = options.link == LinkKind::kAuto;
   Expected<std::unique_ptr<UdpPort>> port =
       UdpPort::Take(options.address, Deadline::After(kJoinTime));

@@ -61,15 +61,14 @@ void QueuePair::Receive(PathId path, const Header& header, std::span<const std::
     return;
   }
   const ibv_qp_state state = context_.state;
-  const bool connected = state == IBV_QPS_RTS || state == IBV_QPS_SQD;
   if (Info(header.opcode).Is(kOpResponse)) {
-    if (!connected) {
+    if (!connected()) {
       ++context_.env.counters.dropped_state;
       return;
     }
     requester_.OnResponse(header, payload);
   } else {
-    if (!connected && state != IBV_QPS_RTR) {
+    if (!connected() && state != IBV_QPS_RTR) {
       ++context_.env.counters.dropped_state;
       return;
     }
@@ -104,22 +103,18 @@ bool QueuePair::TransmitRequests() {
 }
 
 bool QueuePair::Tick(uint64_t now_ns) {
-  const ibv_qp_state state = context_.state;
-  const bool connected = state == IBV_QPS_RTS || state == IBV_QPS_SQD;
-  if (!connected && state != IBV_QPS_RTR) return false;
+  if (!connected() && context_.state != IBV_QPS_RTR) return false;
   const bool owes = responder_.Tick(now_ns);
-  if (!connected) return owes;
+  if (!connected()) return owes;
   const bool may_send = requester_.Tick(now_ns);
   AfterStep();
   return owes || may_send;
 }
 
 std::optional<uint64_t> QueuePair::NextTimer() const {
-  const ibv_qp_state state = context_.state;
-  const bool connected = state == IBV_QPS_RTS || state == IBV_QPS_SQD;
-  if (!connected && state != IBV_QPS_RTR) return std::nullopt;
+  if (!connected() && context_.state != IBV_QPS_RTR) return std::nullopt;
   const std::optional<uint64_t> ack = responder_.NextTimer();
-  const std::optional<uint64_t> request = connected ? requester_.NextTimer() : std::nullopt;
+  const std::optional<uint64_t> request = connected() ? requester_.NextTimer() : std::nullopt;
   if (ack && request) return std::min(*ack, *request);
   return ack ? ack : request;
 }

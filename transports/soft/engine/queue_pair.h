@@ -92,6 +92,8 @@ class QueuePair {
   void Apply(const ibv_qp_attr& attributes, int mask);
   bool ValuesInRange(const ibv_qp_attr& attributes, int mask) const;
   void EnterState(ibv_qp_state to, const ibv_qp_attr& attributes, int mask);
+  // Requests may be sent, and answers come.
+  bool connected() const { return context_.state == IBV_QPS_RTS || context_.state == IBV_QPS_SQD; }
   void AfterStep();  // moves to ERR if one half broke
   void CheckDrained();
 

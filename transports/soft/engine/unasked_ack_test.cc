@@ -16,6 +16,14 @@ Work Quiet(Connection& c, uint64_t id) {
   return {.id = id, .local = {c.a.Piece(0, 64)}, .flags = 0};
 }
 
+Work Read(Connection& c, uint64_t id) {
+  return {.id = id,
+          .opcode = IBV_WR_RDMA_READ,
+          .local = {c.a.Piece(64, 64)},
+          .remote = c.b.Address(0),
+          .rkey = c.b.key};
+}
+
 size_t CountOf(const World& world, int from, Opcode opcode) {
   return static_cast<size_t>(std::ranges::count_if(world.log, [=](const Sent& sent) {
     return sent.from == from && sent.header.opcode == opcode;
@@ -100,12 +108,7 @@ TEST(UnaskedAck, AReadResponseStandsForIt) {
   Connection c(Unasked());
   c.b.Receive(1, {c.b.Piece(0, 64)});
   ASSERT_EQ(c.a.Post(Quiet(c, 1)), 0);
-  ASSERT_EQ(c.a.Post({.id = 2,
-                      .opcode = IBV_WR_RDMA_READ,
-                      .local = {c.a.Piece(64, 64)},
-                      .remote = c.b.Address(0),
-                      .rkey = c.b.key}),
-            0);
+  ASSERT_EQ(c.a.Post(Read(c, 2)), 0);
   c.world.Run(10 * kMillisecond);
   EXPECT_EQ(c.a.PollSend().size(), 1U);
   EXPECT_EQ(CountOf(c.world, 1, Opcode::kAck), 0U);
@@ -116,14 +119,7 @@ TEST(UnaskedAck, ReadsAreNotCounted) {
   ConnectOptions options = Unasked();
   options.rd_atomic = 32;
   Connection c(options);
-  for (uint64_t id = 0; id < 20; ++id) {
-    ASSERT_EQ(c.a.Post({.id = id,
-                        .opcode = IBV_WR_RDMA_READ,
-                        .local = {c.a.Piece(64, 64)},
-                        .remote = c.b.Address(0),
-                        .rkey = c.b.key}),
-              0);
-  }
+  for (uint64_t id = 0; id < 20; ++id) ASSERT_EQ(c.a.Post(Read(c, id)), 0);
   c.world.Run(10 * kMillisecond);
   EXPECT_EQ(c.a.PollSend().size(), 20U);
   EXPECT_EQ(CountOf(c.world, 1, Opcode::kAck), 0U);

@@ -8,8 +8,7 @@ namespace verbscope::soft {
 
 SoftOptions OptionsFor(const SoftOptions& options, const PeerReach& reach) {
   SoftOptions chosen = options;
-  const bool has_ip = options.port.link_layer == LinkLayer::kEthernet && !options.port.gids;
-  if (reach.same_host || !has_ip || options.link == LinkKind::kMemory) return chosen;
+  if (reach.same_host || !options.port.HasIp() || options.link == LinkKind::kMemory) return chosen;
   chosen.link = LinkKind::kUdp;
   if (chosen.address) return chosen;
   const std::string_view text = reach.local_address;

@@ -72,6 +72,9 @@ struct SoftPort {
   uint32_t active_mtu_bytes = 4096;          // of RDMA: 256, 512, 1024, 2048 or 4096
   bool active_mtu_given = false;             // asked for; else the UDP link takes what fits
   std::optional<std::vector<GidSlot>> gids;  // in order of index; absent: from the host's addresses
+
+  // Whether UDP can serve it: its GIDs are addresses of this host.
+  bool HasIp() const { return link_layer == LinkLayer::kEthernet && !gids; }
 };
 
 struct SoftOptions {
