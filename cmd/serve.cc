@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "cmd/commands.h"
@@ -68,8 +70,13 @@ std::string RunLine(const Record& record, const std::string& client) {
                                  record.plan ? record.plan->command : "no plan");
   uint64_t samples = 0;
   std::string median;
+  // The client's, which some commands alone have; this side's when the client's did not come.
+  const bool has_clients = std::ranges::any_of(record.results, [](const Result& result) {
+    return result.side == "requester" && result.metrics.latency;
+  });
+  const std::string_view side = has_clients ? "requester" : "responder";
   for (const Result& result : record.results) {
-    if (result.side != "responder" || !result.metrics.latency) continue;
+    if (result.side != side || !result.metrics.latency) continue;
     samples += result.metrics.latency->samples;
     for (const PercentileRow& row : result.metrics.latency->percentiles) {
       if (row.percent == "50" && row.value_ns && median.empty()) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/plan/operation.h"
 #include "reporters/text_parts.h"
 
 namespace verbscope {
@@ -154,8 +155,11 @@ void DrawPlan(const Plan& plan, Canvas& canvas) {
   std::vector<std::string> parts = {
       fmt::format("{} after a warm-up of {}", length(plan.iterations, plan.duration_ns),
                   length(plan.warmup_iterations, plan.warmup_ns)),
-      Plural(plan.qps, "QP"), fmt::format("{} in flight", plan.tx_depth),
-      fmt::format("{} ahead", Plural(plan.rx_depth, "receive"))};
+      Plural(plan.qps, "QP"), fmt::format("{} in flight", plan.tx_depth)};
+  const Operation* operation = FindOperation(plan.command);
+  if (operation == nullptr || operation->shape == LoopShape::kPingPong) {
+    parts.push_back(fmt::format("{} ahead", Plural(plan.rx_depth, "receive")));
+  }
   if (plan.repeat > 1) parts.push_back(fmt::format("{} runs", plan.repeat));
   canvas.Labelled("plan", Joined(parts));
 }

@@ -54,14 +54,17 @@ Status Endpoint::CreateMemory() {
   Expected<Pd> pd = device_.AllocatePd();
   if (!pd) return Fail(std::move(pd.error()));
   pd_ = std::move(*pd);
-  if (options_.size_bytes == 0) return {};
+  // An address and a key to name are needed for reading nothing, too.
+  if (options_.size_bytes == 0 && !round_trip_) return {};
 
-  const uint64_t part = RoundUp(options_.size_bytes, kCacheLine);
+  const uint64_t part = RoundUp(std::max<uint64_t>(options_.size_bytes, 1), kCacheLine);
   Expected<std::unique_ptr<Buffer>> buffer = device_.AllocateBuffer(
       {.bytes = part * 2, .numa_node = options_.numa_node, .huge_pages = options_.huge_pages});
   if (!buffer) return Fail(std::move(buffer.error()));
   buffer_ = std::move(*buffer);
-  Expected<Mr> mr = device_.RegisterMemory(pd_.get(), buffer_->bytes(), IBV_ACCESS_LOCAL_WRITE);
+  Expected<Mr> mr =
+      device_.RegisterMemory(pd_.get(), buffer_->bytes(),
+                             IBV_ACCESS_LOCAL_WRITE | (round_trip_ ? IBV_ACCESS_REMOTE_READ : 0));
   if (!mr) return Fail(std::move(mr.error()));
   mr_ = std::move(*mr);
 
@@ -92,14 +95,16 @@ Status Endpoint::CreateQueues() {
                                 : plan_.inline_mode.kind == InlineKind::kBytes
                                     ? plan_.inline_mode.bytes
                                     : 0;
-  send_inline_ = options_.size_bytes > 0 && options_.size_bytes <= inline_up_to;
+  send_inline_ = !round_trip_ && options_.size_bytes > 0 && options_.size_bytes <= inline_up_to;
 
   if (options_.wait.uses_events()) {
     Expected<CompChannel> channel = device_.CreateCompChannel();
     if (!channel) return Fail(std::move(channel.error()));
     channel_ = std::move(*channel);
   }
-  Expected<Cq> send_cq = device_.CreateCq({.cqe = signal_every_ * 2});
+  Expected<Cq> send_cq = device_.CreateCq({.cqe = signal_every_ * 2,
+                                           .channel = round_trip_ ? channel_.get() : nullptr,
+                                           .comp_vector = round_trip_ ? options_.comp_vector : 0});
   if (!send_cq) return Fail(std::move(send_cq.error()));
   send_cq_ = std::move(*send_cq);
   Expected<Cq> recv_cq = device_.CreateCq(
@@ -124,7 +129,8 @@ Status Endpoint::ToInit() {
   attributes.qp_state = IBV_QPS_INIT;
   attributes.pkey_index = static_cast<uint16_t>(plan_.pkey_index);
   attributes.port_num = static_cast<uint8_t>(options_.port.number);
-  attributes.qp_access_flags = 0;  // SEND only: nothing of ours is open to remote access
+  // Of SENDs nothing of ours is open to remote access.
+  attributes.qp_access_flags = round_trip_ ? IBV_ACCESS_REMOTE_READ : 0;
   rd_atomic_ = device_.info().limits.max_rd_atomic_responder;
   if (plan_.rd_atomic != 0) rd_atomic_ = std::min(rd_atomic_, plan_.rd_atomic);
   return device_.ModifyQp(qp_.get(), attributes,
@@ -151,6 +157,7 @@ EndpointInfo Endpoint::Info() const {
 }
 
 Status Endpoint::PostReceives() {
+  if (round_trip_) return {};
   ibv_recv_wr request = {};
   request.wr_id = kRecvWrId;
   request.sg_list = options_.size_bytes > 0 ? &recv_sge_ : nullptr;
@@ -170,7 +177,7 @@ Status Endpoint::Connect(const EndpointInfo& remote) {
   if (Status status = device_.AcceptPeerBlob(qp_.get(), remote.blob); !status) return status;
   if (Status status = ToReadyToReceive(remote); !status) return status;
   if (Status status = ToReadyToSend(remote); !status) return status;
-  BuildWork(remote.wants_solicited);
+  BuildWork(remote);
   return {};
 }
 
@@ -237,7 +244,22 @@ Status Endpoint::ToReadyToSend(const EndpointInfo& remote) {
                           "RTR to RTS");
 }
 
-void Endpoint::BuildWork(bool solicited) {
+void Endpoint::BuildWork(const EndpointInfo& remote) {
+  if (!round_trip_) {
+    BuildPingPong(remote.wants_solicited);
+    return;
+  }
+  request_ = {};
+  request_.wr_id = kSendWrId;
+  request_.opcode = IBV_WR_RDMA_READ;
+  request_.sg_list = options_.size_bytes > 0 ? &recv_sge_ : nullptr;
+  request_.num_sge = options_.size_bytes > 0 ? 1 : 0;
+  request_.send_flags = IBV_SEND_SIGNALED;
+  request_.wr.rdma.remote_addr = remote.address;
+  request_.wr.rdma.rkey = remote.rkey;
+}
+
+void Endpoint::BuildPingPong(bool solicited) {
   send_ = {};
   send_.wr_id = kSendWrId;
   send_.opcode = IBV_WR_SEND;
@@ -270,6 +292,16 @@ PingPongSetup Endpoint::PingPong(StopSignal& stop, IntervalRecorder& recorder) {
           .recv_batch = recv_batch_,
           .signal_every = signal_every_,
           .state = &state_,
+          .stop = &stop,
+          .recorder = &recorder};
+}
+
+RoundTripSetup Endpoint::RoundTrips(StopSignal& stop, IntervalRecorder& recorder) {
+  return {.device = &device_,
+          .qp = qp_.get(),
+          .send_cq = send_cq_.get(),
+          .recv_cq = recv_cq_.get(),
+          .request = &request_,
           .stop = &stop,
           .recorder = &recorder};
 }

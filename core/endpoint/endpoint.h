@@ -18,6 +18,8 @@
 
 #include "core/base/error.h"
 #include "core/loops/ping_pong.h"
+#include "core/loops/round_trip.h"
+#include "core/plan/operation.h"
 #include "core/plan/plan.h"
 #include "transports/device.h"
 
@@ -66,8 +68,9 @@ class Endpoint {
   // INIT -> RTR -> RTS with the remote's values.
   Status Connect(const EndpointInfo& remote);
 
-  // The prebuilt work of a ping-pong. Valid while this Endpoint lives.
+  // The prebuilt work of a ping-pong, or of round trips. Valid while this Endpoint lives.
   PingPongSetup PingPong(StopSignal& stop, IntervalRecorder& recorder);
+  RoundTripSetup RoundTrips(StopSignal& stop, IntervalRecorder& recorder);
 
   // Everything destroyed, QP first; the first failure. Idempotent.
   Status Close();
@@ -80,18 +83,23 @@ class Endpoint {
 
  private:
   Endpoint(Device& device, const Plan& plan, const EndpointOptions& options)
-      : device_(device), plan_(plan), options_(options) {}
+      : device_(device),
+        plan_(plan),
+        options_(options),
+        round_trip_(OperationOf(plan.command).shape == LoopShape::kRoundTrip) {}
 
   Status CreateMemory();
   Status CreateQueues();
   Status ToInit();
   Status ToReadyToReceive(const EndpointInfo& remote);
   Status ToReadyToSend(const EndpointInfo& remote);
-  void BuildWork(bool solicited);
+  void BuildWork(const EndpointInfo& remote);
+  void BuildPingPong(bool solicited);
 
   Device& device_;
   const Plan plan_;
   const EndpointOptions options_;
+  const bool round_trip_;
 
   // In order of creation; destroyed in reverse.
   Pd pd_;
@@ -111,6 +119,7 @@ class Endpoint {
   ibv_sge recv_sge_ = {};
   ibv_send_wr send_ = {};
   ibv_send_wr signalled_send_ = {};
+  ibv_send_wr request_ = {};  // of a round trip
   std::vector<ibv_recv_wr> recv_batch_;
   PingPongState state_;
 };

@@ -24,12 +24,11 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
-#include <optional>
 #include <span>
 
-#include "core/base/error.h"
 #include "core/clock/clock.h"
 #include "core/loops/interval_recorder.h"
+#include "core/loops/loop.h"
 #include "core/plan/plan.h"
 #include "core/wait/stop.h"
 #include "core/wait/wait.h"
@@ -60,56 +59,21 @@ struct PingPongSetup {
   IntervalRecorder* recorder = nullptr;
 };
 
-// When the requester is done: at `messages` samples or `ticks` after the first reading, whichever
-// is first. The side that answers passes kForever and is stopped.
-struct PingPongLength {
-  uint64_t messages = UINT64_MAX;
-  uint64_t ticks = UINT64_MAX;
-};
-
-enum class LoopEnd : uint8_t {
-  kComplete,    // the length was reached
-  kStopped,     // the StopSignal says why
-  kSendFailed,  // failure holds the completion of the send queue
-  kRecvFailed,  // failure holds the completion of the receive queue
-  kPostFailed,  // post_errno
-  kPollFailed,  // wait_error, or ibv_poll_cq returned a negative value
-};
-
-// Plain counters of the loop itself: nothing in it owns memory.
-struct LoopCounts {
-  LoopEnd end = LoopEnd::kComplete;
-  uint64_t samples = 0;      // round trips measured
-  uint64_t received = 0;     // receive completions seen in this phase
-  uint64_t first_ticks = 0;  // clock at the first reading
-  uint64_t last_ticks = 0;   // clock at the last sample
-  uint64_t sent = 0;         // sends posted in this phase
-  ibv_wc failure = {};       // valid for kSendFailed, kRecvFailed
-  int post_errno = 0;
-};
-
-struct PingPongOutcome : LoopCounts {
-  WaitCounters wait;
-  std::optional<Error> wait_error;  // how arming or the channel failed, with kPollFailed
-};
-
-enum class PingPongRole { kRequester, kResponder };
-
 // Runs one phase. `spin` and `wait` choose the instantiation once, before the loop.
-PingPongOutcome RunPingPong(PingPongRole role, const PingPongSetup& setup, PingPongLength length,
-                            WaitMode wait, const Clock& clock);
+LoopOutcome RunPingPong(LoopRole role, const PingPongSetup& setup, LoopLength length, WaitMode wait,
+                        const Clock& clock);
 
 // The body. Template parameters: Role is a compile-time constant because it only decides who posts
 // first and who tests for the end.
-template <PingPongRole kRole, class Waiter, class TickClock>
+template <LoopRole kRole, class Waiter, class TickClock>
 class PingPongLoop {
  public:
-  PingPongLoop(const PingPongSetup& setup, PingPongLength length, Waiter& waiter)
+  PingPongLoop(const PingPongSetup& setup, LoopLength length, Waiter& waiter)
       : setup_(setup), length_(length), waiter_(waiter), state_(*setup.state) {}
 
   LoopCounts Run() {
     // Every post is followed by a look at the signalled send before the next post.
-    if (kRole == PingPongRole::kRequester && (!Post() || !Reap())) return outcome_;
+    if (kRole == LoopRole::kRequester && (!Post() || !Reap())) return outcome_;
     if (!Receive()) return outcome_;
     uint64_t previous = TickClock::Now();
     outcome_.first_ticks = outcome_.last_ticks = previous;
@@ -124,7 +88,7 @@ class PingPongLoop {
       const uint64_t sample = now - previous;
       outcome_.last_ticks = previous = now;
       ++outcome_.samples;
-      if constexpr (kRole == PingPongRole::kRequester) {
+      if constexpr (kRole == LoopRole::kRequester) {
         if (outcome_.samples >= length_.messages || now >= end_ticks) {
           setup_.recorder->Record(now, sample);
           Refill();
@@ -212,7 +176,7 @@ class PingPongLoop {
   }
 
   const PingPongSetup setup_;
-  const PingPongLength length_;
+  const LoopLength length_;
   Waiter& waiter_;
   PingPongState& state_;
   LoopCounts outcome_;

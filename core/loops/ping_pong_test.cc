@@ -13,8 +13,8 @@ namespace verbscope {
 namespace {
 
 struct Exchanged {
-  PingPongOutcome requester;
-  PingPongOutcome responder;
+  LoopOutcome requester;
+  LoopOutcome responder;
   uint64_t requester_samples = 0;
   uint64_t responder_samples = 0;
 };
@@ -23,7 +23,7 @@ struct Exchanged {
 // done, as a session does.
 class PingPongTest : public testing::Test {
  protected:
-  Exchanged Exchange(EndpointPair& pair, PingPongLength length, WaitMode wait) {
+  Exchanged Exchange(EndpointPair& pair, LoopLength length, WaitMode wait) {
     IntervalRecorder recorder_a(clock_.scale(0.5), clock_.scale(), clock_.scale().Ticks(1'000'000));
     IntervalRecorder recorder_b(clock_.scale(0.5), clock_.scale(), clock_.scale().Ticks(1'000'000));
     StopSignal stop_a;
@@ -31,8 +31,8 @@ class PingPongTest : public testing::Test {
     Exchanged run;
     std::atomic<bool> over = false;
     std::thread responder([&] {
-      run.responder = RunPingPong(PingPongRole::kResponder, pair.b->PingPong(stop_b, recorder_b),
-                                  {}, wait, clock_);
+      run.responder =
+          RunPingPong(LoopRole::kResponder, pair.b->PingPong(stop_b, recorder_b), {}, wait, clock_);
       over = true;
     });
     std::atomic<bool> requester_over = false;
@@ -43,8 +43,8 @@ class PingPongTest : public testing::Test {
         std::this_thread::yield();
       }
     });
-    run.requester = RunPingPong(PingPongRole::kRequester, pair.a->PingPong(stop_a, recorder_a),
-                                length, wait, clock_);
+    run.requester = RunPingPong(LoopRole::kRequester, pair.a->PingPong(stop_a, recorder_a), length,
+                                wait, clock_);
     requester_over = true;
     stop_b.Stop(StopReason::kDone);
     responder.join();
@@ -142,8 +142,8 @@ TEST_F(PingPongTest, StopEndsARequesterWhosePeerIsSilent) {
   IntervalRecorder recorder(clock_.scale(0.5), clock_.scale(), 1'000'000);
   StopSignal stop;
   stop.Stop(StopReason::kPeerLost);
-  const PingPongOutcome outcome =
-      RunPingPong(PingPongRole::kRequester, pair.a->PingPong(stop, recorder), {}, {}, clock_);
+  const LoopOutcome outcome =
+      RunPingPong(LoopRole::kRequester, pair.a->PingPong(stop, recorder), {}, {}, clock_);
   EXPECT_EQ(outcome.end, LoopEnd::kStopped);
   EXPECT_EQ(outcome.samples, 0u);
 }
@@ -155,8 +155,8 @@ TEST_F(PingPongTest, PostingOnABrokenQueuePairIsAFailureAndNoHang) {
   Must(pair.device_a->ModifyQp(pair.a->qp(), attributes, IBV_QP_STATE, "RTS to RESET"));
   IntervalRecorder recorder(clock_.scale(0.5), clock_.scale(), 1'000'000);
   StopSignal stop;
-  const PingPongOutcome outcome =
-      RunPingPong(PingPongRole::kRequester, pair.a->PingPong(stop, recorder), {}, {}, clock_);
+  const LoopOutcome outcome =
+      RunPingPong(LoopRole::kRequester, pair.a->PingPong(stop, recorder), {}, {}, clock_);
   EXPECT_EQ(outcome.end, LoopEnd::kPostFailed);
   EXPECT_NE(outcome.post_errno, 0);
 }

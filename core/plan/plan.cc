@@ -9,12 +9,11 @@
 #include <set>
 
 #include "core/plan/input_text.h"
+#include "core/plan/operation.h"
 
 namespace verbscope {
 namespace {
 
-// Commands that run on two sides: what a server of this version answers.
-constexpr std::array<std::string_view, 1> kServedCommands = {"send-lat"};
 constexpr size_t kMaxCommandBytes = 32;
 
 struct FieldRange {
@@ -151,17 +150,19 @@ tl::unexpected<Error> Refused(std::string message, std::string cause, std::strin
 
 // What must be refused, because lowering it would measure something else.
 Status CheckLimits(const Plan& plan, const ServerLimits& limits) {
-  const auto& served = kServedCommands;
-  if (std::find(served.begin(), served.end(), plan.command) == served.end()) {
-    return Refused(fmt::format("no server runs {}", Quoted(plan.command)),
-                   fmt::format("known are {}", fmt::join(served, ", ")),
+  if (FindOperation(plan.command) == nullptr) {
+    std::string known;
+    for (const Operation& operation : Operations()) {
+      known += (known.empty() ? "" : ", ") + std::string(operation.command);
+    }
+    return Refused(fmt::format("no server runs {}", Quoted(plan.command)), "known are " + known,
                    "use the same version of verbscope on both sides");
   }
-  if (plan.command == "send-lat" &&
-      (plan.qps != 1 || plan.tx_depth != 1 || plan.post_list != 1 || plan.rx_depth < 2)) {
-    return Refused("send-lat has one message in flight on one queue pair and two receives or more",
-                   "the plan asks for something else",
-                   "use the same version of verbscope on both sides");
+  if (plan.qps != 1 || plan.tx_depth != 1 || plan.post_list != 1 || plan.rx_depth < 2) {
+    return Refused(
+        fmt::format("{} has one message in flight on one queue pair and two receives or more",
+                    plan.command),
+        "the plan asks for something else", "use the same version of verbscope on both sides");
   }
   if (const uint64_t results = uint64_t{plan.repeat} * plan.sizes_bytes.size();
       results > kMaxResults) {

@@ -5,11 +5,11 @@
 
 namespace verbscope {
 
-LatencyMetrics MakeLatencyMetrics(const Histogram& histogram) {
+LatencyMetrics MakeLatencyMetrics(const Histogram& histogram, const Operation& operation) {
   const LatencySummary summary = Summarize(histogram);
   LatencyMetrics metrics;
-  metrics.definition = "half_round_trip";
-  metrics.ended_by = "recv_completion";
+  metrics.definition = operation.definition;
+  metrics.ended_by = operation.ended_by;
   metrics.samples = summary.samples;
   metrics.min_ns = summary.min_ns;
   metrics.mean_ns = summary.mean_ns;

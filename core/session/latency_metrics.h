@@ -3,12 +3,13 @@
 #define VERBSCOPE_CORE_SESSION_LATENCY_METRICS_H_
 
 #include "core/histogram/histogram.h"
+#include "core/plan/operation.h"
 #include "core/record/record.h"
 
 namespace verbscope {
 
-// Half round trips of a SEND ping-pong, ended by the receive completion.
-LatencyMetrics MakeLatencyMetrics(const Histogram& histogram);
+// What was recorded of an operation, with what its samples mean.
+LatencyMetrics MakeLatencyMetrics(const Histogram& histogram, const Operation& operation);
 
 }  // namespace verbscope
 

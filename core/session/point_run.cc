@@ -23,8 +23,8 @@ using std::chrono::milliseconds;
 // After a failed completion the rest of the queues is flushed; how long to wait for that.
 constexpr milliseconds kDrainTime(200);
 
-PingPongLength WarmupLength(const Plan& plan, const Clock& clock) {
-  PingPongLength length;
+LoopLength WarmupLength(const Plan& plan, const Clock& clock) {
+  LoopLength length;
   if (plan.warmup_iterations) {
     length.messages = *plan.warmup_iterations;
   } else {
@@ -34,8 +34,8 @@ PingPongLength WarmupLength(const Plan& plan, const Clock& clock) {
   return length;
 }
 
-PingPongLength MeasuredLength(const Plan& plan, const Clock& clock) {
-  PingPongLength length;
+LoopLength MeasuredLength(const Plan& plan, const Clock& clock) {
+  LoopLength length;
   if (plan.iterations) {
     length.messages = *plan.iterations;
   } else {
@@ -51,7 +51,7 @@ Status PointRun::Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64
   run_ = run;
   passed_bytes_ = passed_bytes;
   if (Status status = Connect(size_bytes); !status) return status;
-  const PingPongLength warmup = WarmupLength(plan_, side_.clock);
+  const LoopLength warmup = WarmupLength(plan_, side_.clock);
   if (warmup.messages > 0) {
     if (Status status = RunPhase({.length = warmup, .measured = false}); !status) return status;
   }
@@ -92,28 +92,27 @@ Status PointRun::Connect(uint64_t size_bytes) {
 
 Status PointRun::RunPhase(const Phase& phase) {
   const Clock& clock = side_.clock;
+  const double share = operation_.shape == LoopShape::kPingPong ? 0.5 : 1.0;  // of what is timed
   const auto recorder = std::make_unique<IntervalRecorder>(
-      clock.scale(0.5), clock.scale(1.0),
+      clock.scale(share), clock.scale(1.0),
       clock.scale().Ticks(static_cast<uint64_t>(plan_.interval_ns)));
-  PingPongLength length;  // of the responder: until it is stopped
-  if (role_ == PingPongRole::kRequester) length = phase.length;
+  LoopLength length;  // of the responder: until it is stopped
+  if (role_ == LoopRole::kRequester) length = phase.length;
 
   monitor_.Watch(recorder.get());
-  PingPongSetup setup = endpoint_->PingPong(monitor_.stop(), *recorder);
-  setup.shares_cpu = side_.shares_cpu;
   const ThreadUsage before = ThreadUsage::Now();
-  const PingPongOutcome outcome = RunPingPong(role_, setup, length, side_.settings.wait, clock);
+  const LoopOutcome outcome = RunLoop(length, *recorder);
   const ThreadUsage usage = ThreadUsage::Now() - before;
   monitor_.Watch(nullptr);
   recorder->Finish(outcome.last_ticks);
 
   if (phase.measured) {
     FillResult(outcome, *recorder, usage);
-  } else {
-    warmup_ = MakeLatencyMetrics(recorder->total());
+  } else if (measures()) {
+    warmup_ = MakeLatencyMetrics(recorder->total(), operation_);
   }
   const bool done =
-      role_ == PingPongRole::kRequester
+      role_ == LoopRole::kRequester
           ? outcome.end == LoopEnd::kComplete
           : outcome.end == LoopEnd::kStopped && monitor_.stop().reason() == StopReason::kDone;
   if (!done) return Fail(FailureOf(outcome));
@@ -123,9 +122,22 @@ Status PointRun::RunPhase(const Phase& phase) {
   return {};
 }
 
+LoopOutcome PointRun::RunLoop(const LoopLength& length, IntervalRecorder& recorder) {
+  const WaitMode wait = side_.settings.wait;
+  if (operation_.shape == LoopShape::kPingPong) {
+    PingPongSetup setup = endpoint_->PingPong(monitor_.stop(), recorder);
+    setup.shares_cpu = side_.shares_cpu;
+    return RunPingPong(role_, setup, length, wait, side_.clock);
+  }
+  RoundTripSetup setup = endpoint_->RoundTrips(monitor_.stop(), recorder);
+  setup.shares_cpu = side_.shares_cpu;
+  return role_ == LoopRole::kRequester ? RunRoundTrips(setup, length, wait, side_.clock)
+                                       : RunServed(setup, wait, side_.clock);
+}
+
 // The requester says how many round trips it made; the responder must have seen as many.
-Status PointRun::EndPhase(const PingPongOutcome& outcome) {
-  if (role_ == PingPongRole::kRequester) {
+Status PointRun::EndPhase(const LoopOutcome& outcome) {
+  if (role_ == LoopRole::kRequester) {
     const nlohmann::json done = {{"type", "done"}, {"samples", outcome.samples}};
     if (Status status = SendFrame(link_, done, deadline_); !status) return status;
   } else {
@@ -133,14 +145,15 @@ Status PointRun::EndPhase(const PingPongOutcome& outcome) {
     if (!done) return Fail(std::move(done.error()));
     const Expected<uint64_t> samples = Unsigned(*done, "samples", 0, UINT64_MAX);
     if (!samples) return Fail(samples.error());
-    if (*samples != outcome.samples) {
+    if (measures() && *samples != outcome.samples) {
       Error error;
       error.error_class = ErrorClass::kRun;
       error.message = fmt::format(
           "the requester measured {} round trips, but {} messages were received and answered here",
           *samples, outcome.samples);
       error.cause = "messages were lost or doubled below the verbs interface";
-      error.next_step = "run `verbscope send-lat` again and compare; check the device's firmware";
+      error.next_step = fmt::format(
+          "run `verbscope {}` again and compare; check the device's firmware", plan_.command);
       return Fail(std::move(error));
     }
     monitor_.stop().Reset();
@@ -162,7 +175,7 @@ Status PointRun::ExchangeResults() {
 Point PointRun::MakePoint() const {
   const WaitMode wait = side_.settings.wait;
   Point point;
-  point.op = "send";
+  point.op = operation_.op;
   point.size_bytes = size_bytes_;
   point.qps = plan_.qps;
   point.wait = wait.kind == WaitKind::kHybrid ? "hybrid" : ToText(wait);
@@ -171,23 +184,25 @@ Point PointRun::MakePoint() const {
   return point;
 }
 
-void PointRun::FillResult(const PingPongOutcome& outcome, IntervalRecorder& recorder,
+void PointRun::FillResult(const LoopOutcome& outcome, IntervalRecorder& recorder,
                           const ThreadUsage& usage) {
   Result result;
   result.point = MakePoint();
-  result.side = role_ == PingPongRole::kRequester ? "requester" : "responder";
+  result.side = role_ == LoopRole::kRequester ? "requester" : "responder";
   result.run = run_;
   result.complete = false;  // until the phase has ended as planned
-  result.metrics.latency = MakeLatencyMetrics(recorder.total());
+  if (measures()) result.metrics.latency = MakeLatencyMetrics(recorder.total(), operation_);
   result.metrics.warmup = std::move(warmup_);
 
   const double seconds = static_cast<double>(side_.clock.scale(1.0).Nanoseconds(
                              outcome.last_ticks - outcome.first_ticks)) *
                          1e-9;
   const auto messages = static_cast<double>(outcome.samples);
-  LoadMetrics load;
-  if (seconds > 0) load.achieved_per_s = messages / seconds;
-  result.metrics.load = load;
+  if (measures()) {
+    LoadMetrics load;
+    if (seconds > 0) load.achieved_per_s = messages / seconds;
+    result.metrics.load = load;
+  }
 
   CpuMetrics cpu;
   cpu.cpu_s = static_cast<double>(usage.cpu_ns) * 1e-9;
@@ -207,7 +222,7 @@ void PointRun::FillResult(const PingPongOutcome& outcome, IntervalRecorder& reco
   own_ = std::move(result);
 }
 
-Error PointRun::FailureOf(const PingPongOutcome& outcome) {
+Error PointRun::FailureOf(const LoopOutcome& outcome) {
   if (outcome.end == LoopEnd::kPollFailed && outcome.wait_error) return *outcome.wait_error;
   if (outcome.end == LoopEnd::kPollFailed) {
     Error error = CallError(ErrorClass::kRun, "ibv_poll_cq", side_.device->info().name, EIO);
@@ -252,8 +267,8 @@ Error PointRun::FailureOf(const PingPongOutcome& outcome) {
 }
 
 // Adds what the completion does not say.
-Error PointRun::ExplainFailure(CompletionFailure failure, const PingPongOutcome& outcome) {
-  failure.op = failure.wr_id == kSendWrId ? "SEND" : "receive";
+Error PointRun::ExplainFailure(CompletionFailure failure, const LoopOutcome& outcome) {
+  failure.op = failure.wr_id == kSendWrId ? std::string(operation_.verb) : "receive";
   failure.size_bytes = size_bytes_;
   failure.message_number = messages_before_ + outcome.sent;
   failure.remote_qp_num = remote_.qpn;

@@ -14,6 +14,7 @@
 #include "core/endpoint/endpoint.h"
 #include "core/host/thread_usage.h"
 #include "core/loops/ping_pong.h"
+#include "core/plan/operation.h"
 #include "core/plan/plan.h"
 #include "core/record/record.h"
 #include "core/session/monitor.h"
@@ -24,11 +25,12 @@ namespace verbscope {
 
 class PointRun {
  public:
-  PointRun(PingPongRole role, SideState& side, const Plan& plan, PeerLink& link, Monitor& monitor,
+  PointRun(LoopRole role, SideState& side, const Plan& plan, PeerLink& link, Monitor& monitor,
            Deadline deadline)
       : role_(role),
         side_(side),
         plan_(plan),
+        operation_(OperationOf(plan.command)),
         link_(link),
         monitor_(monitor),
         deadline_(deadline) {}
@@ -43,24 +45,29 @@ class PointRun {
 
  private:
   struct Phase {
-    PingPongLength length;
+    LoopLength length;
     bool measured = false;
   };
 
   Status Connect(uint64_t size_bytes);
   Status RunPhase(const Phase& phase);
-  Status EndPhase(const PingPongOutcome& outcome);
+  LoopOutcome RunLoop(const LoopLength& length, IntervalRecorder& recorder);
+  // Whether this side times anything.
+  bool measures() const {
+    return role_ == LoopRole::kRequester || operation_.shape == LoopShape::kPingPong;
+  }
+  Status EndPhase(const LoopOutcome& outcome);
   Status ExchangeResults();
-  Error FailureOf(const PingPongOutcome& outcome);
-  Error ExplainFailure(CompletionFailure failure, const PingPongOutcome& outcome);
+  Error FailureOf(const LoopOutcome& outcome);
+  Error ExplainFailure(CompletionFailure failure, const LoopOutcome& outcome);
   Error StopError(StopReason reason);
-  void FillResult(const PingPongOutcome& outcome, IntervalRecorder& recorder,
-                  const ThreadUsage& usage);
+  void FillResult(const LoopOutcome& outcome, IntervalRecorder& recorder, const ThreadUsage& usage);
   Point MakePoint() const;
 
-  const PingPongRole role_;
+  const LoopRole role_;
   SideState& side_;
   const Plan& plan_;
+  const Operation& operation_;
   PeerLink& link_;
   Monitor& monitor_;
   const Deadline deadline_;

@@ -105,8 +105,8 @@ Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions
       !status) {
     return status;
   }
-  if (Status status = RunPoints(PingPongRole::kRequester, *side, agreed->plan, link, context,
-                                deadline, farewell, record);
+  if (Status status = RunPoints(LoopRole::kRequester, *side, agreed->plan, link, context, deadline,
+                                farewell, record);
       !status) {
     return status;
   }

@@ -105,8 +105,8 @@ Status Run(PeerLink& link, const SessionContext& context, const ResponderOptions
       std::min(EffectiveDeadlineNs(*record.plan), options.limits.max_run_ns + kGraceNs)));
   if (Status status = AgreeOnPath(link, options, deadline, *side, record); !status) return status;
   const Plan plan = *record.plan;
-  if (Status status = RunPoints(PingPongRole::kResponder, *side, plan, link, context, deadline,
-                                farewell, record);
+  if (Status status =
+          RunPoints(LoopRole::kResponder, *side, plan, link, context, deadline, farewell, record);
       !status) {
     return status;
   }

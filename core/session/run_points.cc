@@ -29,7 +29,7 @@ void Keep(std::optional<Result> result, Record& record) {
 
 }  // namespace
 
-Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink& link,
+Status RunPoints(LoopRole role, SideState& side, const Plan& plan, PeerLink& link,
                  const SessionContext& context, Deadline deadline, Farewell& farewell,
                  Record& record) {
   Monitor monitor(link, *side.device, context.interrupt, deadline);

@@ -15,7 +15,7 @@
 namespace verbscope {
 
 // Fills record.results as results come, also those of a run that breaks, and record.remote.
-Status RunPoints(PingPongRole role, SideState& side, const Plan& plan, PeerLink& link,
+Status RunPoints(LoopRole role, SideState& side, const Plan& plan, PeerLink& link,
                  const SessionContext& context, Deadline deadline, Farewell& farewell,
                  Record& record);
 

@@ -106,6 +106,31 @@ TEST_F(SessionTest, BothSidesGetBothRecordsAndAgree) {
   EXPECT_EQ(fabric_->live().total(), 0);
 }
 
+// One side measures, the other one's memory is read.
+TEST_F(SessionTest, ReadLatHasTheSamplesOfTheRequester) {
+  Plan plan = SmallPlan();
+  plan.command = "read-lat";
+  plan.sizes_bytes = {0, 1, 5000};
+  const Outcome outcome = RunBoth(plan);
+  for (const Record* record : {&outcome.requester, &outcome.responder}) {
+    ASSERT_FALSE(record->error) << record->error->ToText();
+    EXPECT_EQ(record->verdict, "pass");
+    EXPECT_EQ(record->results.size(), 6u);
+    EXPECT_EQ(Samples(*record, "requester"), 3u * 200);
+    EXPECT_EQ(Samples(*record, "responder"), 0u);
+    for (const Result& result : record->results) {
+      EXPECT_TRUE(result.complete);
+      EXPECT_EQ(result.point.op, "read");
+      if (result.side != "requester") continue;
+      EXPECT_EQ(result.metrics.latency->definition, "round_trip");
+      EXPECT_EQ(result.metrics.latency->ended_by, "send_completion");
+      ASSERT_TRUE(result.metrics.warmup);
+      EXPECT_EQ(result.metrics.warmup->samples, 20u);
+    }
+  }
+  EXPECT_EQ(fabric_->live().total(), 0);
+}
+
 TEST_F(SessionTest, WarmupIsKeptApart) {
   const Outcome outcome = RunBoth(SmallPlan());
   const Metrics& metrics = outcome.requester.results.at(0).metrics;

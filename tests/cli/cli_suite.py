@@ -68,6 +68,9 @@ with case("UsageErrorsAreCode1WithADocument"):
                        (("send-lat", "--loopback", "--peer", "colour=red"), "colour"),
                        (("send-lat", "--loopback", "--cpu", "9-1"), "9-1"),
                        (("send-lat", "--loopback", "-q", "2"), "--qps"),
+                       (("read-lat",), "HOST"), (("read-lat", "--loopback", "-t", "2"), "--tx-depth"),
+                       (("read-lat", "--loopback", "--wait", "solicited"), "--wait event"),
+                       (("read-lat", "--loopback", "-I", "64"), "--inline"),
                        (("send-lat", "a", "b"), "b"), (("nonsense",), "nonsense"), ((), "command")):
         failed(run(*args, "--json") if "-s" not in args[-1:] else run(args[0], "--json", *args[1:]),
                1, word)

@@ -53,6 +53,28 @@ with case("EveryWayOfWaitingAndEverySizeGivesAValidDocument"):
         software(result.doc)
         expect(latency(result.doc, "requester")[0]["samples"] > 0, f"{args}: no samples")
 
+with case("ReadLatOverBothLinksByEveryWayOfWaitingAndOfEverySize"):
+    for device, link in (("soft", "memory"), ("soft:link=udp", "udp")):
+        for args in ((), ("--wait", "busy:pause"), ("--wait", "event"), ("--wait", "hybrid:20us"),
+                     ("-s", "0"), ("-s", "1:4K"), ("-s", "1M"), ("-m", "256", "-s", "1000")):
+            result = run("read-lat", "--loopback", "--device", device, "-D", "50ms", "--warmup",
+                         "10ms", *args, "--json")
+            expect(result.code == 0, f"{device} {args}: {result}")
+            expect(result.doc["local"]["device"]["link"] == link, str(result.doc["local"]))
+            for measured in result.doc["results"]:
+                metrics = measured["metrics"]
+                expect(measured["complete"] and measured["point"]["op"] == "read", str(measured))
+                if measured["side"] == "responder":
+                    expect("latency" not in metrics, "the responder measures nothing")
+                    continue
+                expect(metrics["latency"]["samples"] > 0, f"{device} {args}: no samples")
+                expect(metrics["latency"]["definition"] == "round_trip", str(metrics["latency"]))
+    with server("--device", "soft", "--once") as (serve, port):
+        result = run("read-lat", "127.0.0.1", "--port", port, "--device", "soft", "-D", "200ms")
+        expect(result.code == 0 and "round trip: time from posting a READ" in result.out, str(result))
+        served = serve.wait(20)
+        expect(served.code == 0 and " 0 samples" not in served.out, f"the server: {served}, {served.out}")
+
 with case("TwoProcessesOnOneHost"):
     with server("--device", "soft", "--once") as (serve, port):
         result = run("send-lat", "127.0.0.1", "--port", port, "--device", "soft", "-D", "300ms",
