@@ -1,7 +1,6 @@
 #include "core/endpoint/endpoint.h"
 
 #include <fmt/core.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,22 +13,6 @@ constexpr uint64_t kCacheLine = 64;
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-Error LimitError(std::string message, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kSetup;
-  error.message = std::move(message);
-  error.next_step = std::move(next_step);
-  return error;
-}
-
-// A first PSN that an earlier connection of the same QPN is unlikely to have used.
-uint32_t RandomPsn() {
-  uint32_t value = 0;
-  // Short reads of 4 bytes do not happen once the pool is initialised; a zero PSN is legal anyway.
-  (void)!::getrandom(&value, sizeof(value), 0);
-  return value & 0xffffff;
-}
-
 }  // namespace
 
 Expected<std::unique_ptr<Endpoint>> Endpoint::Create(Device& device, const Plan& plan,
@@ -38,18 +21,23 @@ Expected<std::unique_ptr<Endpoint>> Endpoint::Create(Device& device, const Plan&
   endpoint->psn_ = RandomPsn();
   if (Status status = endpoint->CreateMemory(); !status) return Fail(std::move(status.error()));
   if (Status status = endpoint->CreateQueues(); !status) return Fail(std::move(status.error()));
-  if (Status status = endpoint->ToInit(); !status) return Fail(std::move(status.error()));
+  // Of SENDs nothing of ours is open to remote access.
+  const int access = endpoint->round_trip_ ? IBV_ACCESS_REMOTE_READ : 0;
+  if (Status status = ToInit(device, endpoint->qp(), plan, options.path, access); !status) {
+    return Fail(std::move(status.error()));
+  }
   return endpoint;
 }
 
 // One buffer: the send part, then the receive part on a cache line of its own. In a ping-pong of
 // depth one all receives may share one part: a message is read before the next one can arrive.
 Status Endpoint::CreateMemory() {
-  if (options_.size_bytes > options_.port.max_message_bytes) {
-    return Fail(LimitError(
-        fmt::format("a message of {} bytes is above the limit of port {}, {} bytes",
-                    options_.size_bytes, options_.port.number, options_.port.max_message_bytes),
-        "choose a smaller --size"));
+  if (options_.size_bytes > options_.path.port.max_message_bytes) {
+    return Fail(
+        SetupError(fmt::format("a message of {} bytes is above the limit of port {}, {} bytes",
+                               options_.size_bytes, options_.path.port.number,
+                               options_.path.port.max_message_bytes),
+                   "", "choose a smaller --size"));
   }
   Expected<Pd> pd = device_.AllocatePd();
   if (!pd) return Fail(std::move(pd.error()));
@@ -87,9 +75,9 @@ Status Endpoint::CreateQueues() {
   Expected<uint32_t> inline_limit = device_.MaxInlineBytes();
   if (!inline_limit) return Fail(std::move(inline_limit.error()));
   if (plan_.inline_mode.kind == InlineKind::kBytes && plan_.inline_mode.bytes > *inline_limit) {
-    return Fail(LimitError(fmt::format("--inline {} is above the limit of {}, {} bytes",
+    return Fail(SetupError(fmt::format("--inline {} is above the limit of {}, {} bytes",
                                        plan_.inline_mode.bytes, device_.info().name, *inline_limit),
-                           fmt::format("use --inline {} or --inline auto", *inline_limit)));
+                           "", fmt::format("use --inline {} or --inline auto", *inline_limit)));
   }
   const uint32_t inline_up_to = plan_.inline_mode.kind == InlineKind::kAuto ? *inline_limit
                                 : plan_.inline_mode.kind == InlineKind::kBytes
@@ -124,35 +112,19 @@ Status Endpoint::CreateQueues() {
   return {};
 }
 
-Status Endpoint::ToInit() {
-  ibv_qp_attr attributes = {};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.pkey_index = static_cast<uint16_t>(plan_.pkey_index);
-  attributes.port_num = static_cast<uint8_t>(options_.port.number);
-  // Of SENDs nothing of ours is open to remote access.
-  attributes.qp_access_flags = round_trip_ ? IBV_ACCESS_REMOTE_READ : 0;
-  rd_atomic_ = device_.info().limits.max_rd_atomic_responder;
-  if (plan_.rd_atomic != 0) rd_atomic_ = std::min(rd_atomic_, plan_.rd_atomic);
-  return device_.ModifyQp(qp_.get(), attributes,
-                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-                          "RESET to INIT");
-}
-
 EndpointInfo Endpoint::Info() const {
   EndpointInfo info;
-  info.qpn = qp_->qp_num;
-  info.psn = psn_;
-  info.lid = options_.port.lid;
-  info.gid = options_.gid;
-  info.mtu_bytes = options_.path_mtu_bytes;
-  info.rd_atomic = rd_atomic_;
+  info.qps.push_back({.qpn = qp_->qp_num, .psn = psn_, .blob = device_.PeerBlob(qp_.get())});
+  info.lid = options_.path.port.lid;
+  info.gid = options_.path.gid;
+  info.mtu_bytes = options_.path.path_mtu_bytes;
+  info.rd_atomic = ServedAtOnce(device_, plan_);
   info.wants_solicited = options_.wait.kind == WaitKind::kSolicited;
   if (mr_) {
     info.rkey = mr_->rkey;
     info.address = reinterpret_cast<uintptr_t>(buffer_->bytes().data());
     info.buffer_bytes = buffer_->bytes().size();
   }
-  info.blob = device_.PeerBlob(qp_.get());
   return info;
 }
 
@@ -174,74 +146,12 @@ Status Endpoint::PostReceives() {
 }
 
 Status Endpoint::Connect(const EndpointInfo& remote) {
-  if (Status status = device_.AcceptPeerBlob(qp_.get(), remote.blob); !status) return status;
-  if (Status status = ToReadyToReceive(remote); !status) return status;
-  if (Status status = ToReadyToSend(remote); !status) return status;
+  if (Status status = ConnectQp(device_, qp_.get(), psn_, plan_, options_.path, remote, 0);
+      !status) {
+    return status;
+  }
   BuildWork(remote);
   return {};
-}
-
-// The attributes a reliable connection needs for RTR and RTS: ibv_modify_qp(3).
-Status Endpoint::ToReadyToReceive(const EndpointInfo& remote) {
-  if (options_.gid.index > UINT8_MAX) {
-    return Fail(
-        LimitError(fmt::format("GID index {} is above 255, which the verbs interface cannot name",
-                               options_.gid.index),
-                   "choose a lower --gid-index"));
-  }
-  ibv_qp_attr attributes = {};
-  attributes.qp_state = IBV_QPS_RTR;
-  switch (options_.path_mtu_bytes) {
-    case 256:
-      attributes.path_mtu = IBV_MTU_256;
-      break;
-    case 512:
-      attributes.path_mtu = IBV_MTU_512;
-      break;
-    case 1024:
-      attributes.path_mtu = IBV_MTU_1024;
-      break;
-    case 2048:
-      attributes.path_mtu = IBV_MTU_2048;
-      break;
-    default:
-      attributes.path_mtu = IBV_MTU_4096;
-      break;
-  }
-  attributes.dest_qp_num = remote.qpn;
-  attributes.rq_psn = remote.psn;
-  attributes.max_dest_rd_atomic = static_cast<uint8_t>(std::min(rd_atomic_, 255u));
-  attributes.min_rnr_timer = static_cast<uint8_t>(plan_.rnr_timer_code);
-  ibv_ah_attr& path = attributes.ah_attr;
-  path.dlid = static_cast<uint16_t>(remote.lid);
-  path.sl = static_cast<uint8_t>(plan_.service_level);
-  path.port_num = static_cast<uint8_t>(options_.port.number);
-  path.is_global = options_.global_route ? 1 : 0;
-  path.grh.dgid = remote.gid.raw;
-  path.grh.flow_label = plan_.flow_label;
-  path.grh.sgid_index = static_cast<uint8_t>(options_.gid.index);
-  path.grh.hop_limit = static_cast<uint8_t>(plan_.hop_limit);
-  path.grh.traffic_class = static_cast<uint8_t>(plan_.traffic_class);
-  return device_.ModifyQp(qp_.get(), attributes,
-                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-                          "INIT to RTR");
-}
-
-Status Endpoint::ToReadyToSend(const EndpointInfo& remote) {
-  ibv_qp_attr attributes = {};
-  attributes.qp_state = IBV_QPS_RTS;
-  attributes.timeout = static_cast<uint8_t>(plan_.timeout_code);
-  attributes.retry_cnt = static_cast<uint8_t>(plan_.retry_count);
-  attributes.rnr_retry = static_cast<uint8_t>(plan_.rnr_retry);
-  attributes.sq_psn = psn_;
-  uint32_t initiated = device_.info().limits.max_rd_atomic_initiator;
-  if (plan_.rd_atomic != 0) initiated = std::min(initiated, plan_.rd_atomic);
-  attributes.max_rd_atomic = static_cast<uint8_t>(std::min({initiated, remote.rd_atomic, 255u}));
-  return device_.ModifyQp(qp_.get(), attributes,
-                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-                          "RTR to RTS");
 }
 
 void Endpoint::BuildWork(const EndpointInfo& remote) {

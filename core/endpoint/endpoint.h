@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/endpoint/connect.h"
 #include "core/loops/ping_pong.h"
 #include "core/loops/round_trip.h"
 #include "core/plan/operation.h"
@@ -25,31 +26,13 @@
 
 namespace verbscope {
 
-// What one end tells the other. Travels as JSON over the control channel.
-struct EndpointInfo {
-  uint32_t qpn = 0;  // 24 bits
-  uint32_t psn = 0;  // 24 bits: first packet sequence number this side sends
-  uint32_t lid = 0;
-  GidEntry gid;
-  uint32_t mtu_bytes = 0;  // path MTU this side uses
-  uint32_t rkey = 0;       // 0 without memory
-  uint64_t address = 0;
-  uint64_t buffer_bytes = 0;
-  uint32_t rd_atomic = 0;        // READs and Atomics this side serves at once
-  bool wants_solicited = false;  // this side sleeps until a solicited message
-  std::vector<std::byte> blob;   // for the peer's device, opaque
-};
-
 struct EndpointOptions {
   uint64_t size_bytes = 0;
   WaitMode wait;
   int comp_vector = 0;
   int numa_node = -1;
   bool huge_pages = false;
-  PortInfo port;
-  GidEntry gid;              // index is the source GID index
-  bool global_route = true;  // RoCE always; InfiniBand between subnets
-  uint32_t path_mtu_bytes = 0;
+  PathOptions path;
 };
 
 class Endpoint {
@@ -86,13 +69,10 @@ class Endpoint {
       : device_(device),
         plan_(plan),
         options_(options),
-        round_trip_(OperationOf(plan.command).shape == LoopShape::kRoundTrip) {}
+        round_trip_(OperationOf(plan).shape == LoopShape::kRoundTrip) {}
 
   Status CreateMemory();
   Status CreateQueues();
-  Status ToInit();
-  Status ToReadyToReceive(const EndpointInfo& remote);
-  Status ToReadyToSend(const EndpointInfo& remote);
   void BuildWork(const EndpointInfo& remote);
   void BuildPingPong(bool solicited);
 
@@ -113,7 +93,6 @@ class Endpoint {
   uint32_t psn_ = 0;
   uint32_t signal_every_ = 1;
   uint32_t receives_ = 0;
-  uint32_t rd_atomic_ = 1;
   bool send_inline_ = false;
   ibv_sge send_sge_ = {};
   ibv_sge recv_sge_ = {};

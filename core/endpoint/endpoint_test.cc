@@ -13,12 +13,12 @@ namespace {
 TEST(EndpointTest, InfoTellsThePeerEverythingItNeeds) {
   EndpointPair pair;
   const EndpointInfo info = pair.a->Info();
-  EXPECT_EQ(info.qpn, pair.a->qp()->qp_num);
-  EXPECT_LE(info.psn, 0xffffffu);
+  EXPECT_EQ(info.qps.at(0).qpn, pair.a->qp()->qp_num);
+  EXPECT_LE(info.qps.at(0).psn, 0xffffffu);
   EXPECT_EQ(info.mtu_bytes, 1024u);
   EXPECT_NE(info.rkey, 0u);
   EXPECT_EQ(info.buffer_bytes, 128u);  // 64 to send, 64 to receive
-  EXPECT_FALSE(info.blob.empty());
+  EXPECT_FALSE(info.qps.at(0).blob.empty());
   EXPECT_FALSE(info.wants_solicited);
 }
 

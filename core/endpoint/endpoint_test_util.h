@@ -32,9 +32,9 @@ struct EndpointPair {
     EndpointOptions options;
     options.size_bytes = size;
     options.wait = wait;
-    options.port = Must(device.QueryPort(1));
-    options.gid = options.port.gids.back();
-    options.path_mtu_bytes = 1024;
+    options.path.port = Must(device.QueryPort(1));
+    options.path.gid = options.path.port.gids.back();
+    options.path.path_mtu_bytes = 1024;
     return options;
   }
 };

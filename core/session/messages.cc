@@ -225,9 +225,12 @@ Expected<SetupMessage> SetupMessageFromJson(const json& object) {
 
 // Addresses and keys travel as hexadecimal text: 64-bit integers do not survive every JSON reader.
 json ToJson(const EndpointInfo& info) {
+  json qps = json::array();
+  for (const QpInfo& qp : info.qps) {
+    qps.push_back({{"qpn", qp.qpn}, {"psn", qp.psn}, {"blob", Hex(qp.blob)}});
+  }
   return {{"type", "endpoint"},
-          {"qpn", info.qpn},
-          {"psn", info.psn},
+          {"qps", std::move(qps)},
           {"lid", info.lid},
           {"gid", GidToJson(info.gid)},
           {"mtu_bytes", info.mtu_bytes},
@@ -235,23 +238,43 @@ json ToJson(const EndpointInfo& info) {
           {"address", fmt::format("{:016x}", info.address)},
           {"buffer_bytes", info.buffer_bytes},
           {"rd_atomic", info.rd_atomic},
-          {"wants_solicited", info.wants_solicited},
-          {"blob", Hex(info.blob)}};
+          {"wants_solicited", info.wants_solicited}};
 }
 
-Expected<EndpointInfo> EndpointInfoFromJson(const json& object) {
+namespace {
+
+Expected<QpInfo> QpInfoFromJson(const json& object) {
   const Expected<uint64_t> qpn = Unsigned(object, "qpn", 0, 0xffffff);
+  if (!qpn) return Fail(qpn.error());
   const Expected<uint64_t> psn = Unsigned(object, "psn", 0, 0xffffff);
+  if (!psn) return Fail(psn.error());
+  Expected<std::vector<std::byte>> blob = Bytes(object, "blob", Device::kMaxBlobBytes);
+  if (!blob) return Fail(std::move(blob.error()));
+  return QpInfo{.qpn = static_cast<uint32_t>(*qpn),
+                .psn = static_cast<uint32_t>(*psn),
+                .blob = std::move(*blob)};
+}
+
+}  // namespace
+
+Expected<EndpointInfo> EndpointInfoFromJson(const json& object) {
   const Expected<uint64_t> lid = Unsigned(object, "lid", 0, 0xffff);
   const Expected<uint64_t> mtu = Unsigned(object, "mtu_bytes", 256, 4096);
   const Expected<uint64_t> buffer = Unsigned(object, "buffer_bytes", 0, UINT64_MAX);
   const Expected<uint64_t> rd_atomic = Unsigned(object, "rd_atomic", 0, 255);
-  for (const auto* value : {&qpn, &psn, &lid, &mtu, &buffer, &rd_atomic}) {
+  for (const auto* value : {&lid, &mtu, &buffer, &rd_atomic}) {
     if (!*value) return Fail(value->error());
   }
   EndpointInfo info;
-  info.qpn = static_cast<uint32_t>(*qpn);
-  info.psn = static_cast<uint32_t>(*psn);
+  const json& qps = Member(object, "qps");
+  if (!qps.is_array() || qps.empty() || qps.size() > kMaxQps) {
+    return Fail(BadMember("qps", fmt::format("a list of 1 to {} queue pairs", kMaxQps)));
+  }
+  for (const json& element : qps) {
+    Expected<QpInfo> qp = QpInfoFromJson(element);
+    if (!qp) return Fail(std::move(qp.error()));
+    info.qps.push_back(std::move(*qp));
+  }
   info.lid = static_cast<uint32_t>(*lid);
   info.mtu_bytes = static_cast<uint32_t>(*mtu);
   info.buffer_bytes = *buffer;
@@ -261,14 +284,12 @@ Expected<EndpointInfo> EndpointInfoFromJson(const json& object) {
   info.gid = std::move(*gid);
   Expected<std::vector<std::byte>> rkey = Bytes(object, "rkey", 4);
   Expected<std::vector<std::byte>> address = Bytes(object, "address", 8);
-  Expected<std::vector<std::byte>> blob = Bytes(object, "blob", Device::kMaxBlobBytes);
-  for (const auto* value : {&rkey, &address, &blob}) {
+  for (const auto* value : {&rkey, &address}) {
     if (!*value) return Fail(value->error());
   }
   for (const std::byte b : *rkey) info.rkey = (info.rkey << 8) | std::to_integer<uint32_t>(b);
   for (const std::byte b : *address)
     info.address = (info.address << 8) | std::to_integer<uint64_t>(b);
-  info.blob = std::move(*blob);
   const json& solicited = Member(object, "wants_solicited");
   info.wants_solicited = solicited.is_boolean() && solicited.get<bool>();
   return info;

@@ -21,8 +21,8 @@ GidEntry SomeGid() {
 
 EndpointInfo SomeEndpoint() {
   EndpointInfo info;
-  info.qpn = 0xfffffe;
-  info.psn = 0xabcdef;
+  info.qps = {{.qpn = 0xfffffe, .psn = 0xabcdef, .blob = {std::byte{0}, std::byte{255}}},
+              {.qpn = 0x11, .psn = 0, .blob = {}}};
   info.lid = 7;
   info.gid = SomeGid();
   info.mtu_bytes = 4096;
@@ -31,7 +31,6 @@ EndpointInfo SomeEndpoint() {
   info.buffer_bytes = 128;
   info.rd_atomic = 16;
   info.wants_solicited = true;
-  info.blob = {std::byte{0}, std::byte{255}};
   return info;
 }
 
@@ -39,11 +38,13 @@ TEST(MessagesTest, EndpointSurvivesTheWay) {
   const EndpointInfo before = SomeEndpoint();
   const Expected<EndpointInfo> after = EndpointInfoFromJson(json::parse(ToJson(before).dump()));
   ASSERT_TRUE(after);
-  EXPECT_EQ(after->qpn, before.qpn);
-  EXPECT_EQ(after->psn, before.psn);
+  ASSERT_EQ(after->qps.size(), 2u);
+  EXPECT_EQ(after->qps[0].qpn, before.qps[0].qpn);
+  EXPECT_EQ(after->qps[0].psn, before.qps[0].psn);
+  EXPECT_EQ(after->qps[0].blob, before.qps[0].blob);
+  EXPECT_EQ(after->qps[1].qpn, before.qps[1].qpn);
   EXPECT_EQ(after->rkey, before.rkey);
   EXPECT_EQ(after->address, before.address);
-  EXPECT_EQ(after->blob, before.blob);
   EXPECT_TRUE(after->wants_solicited);
   EXPECT_EQ(after->gid.index, 3);
   EXPECT_EQ(after->gid.raw.raw[15], 15);
@@ -74,14 +75,32 @@ TEST_P(BadEndpointTest, IsRefusedByNameOfTheMember) {
   EXPECT_FALSE(EndpointInfoFromJson(frame));
 }
 
+INSTANTIATE_TEST_SUITE_P(Members, BadEndpointTest,
+                         testing::Values(Bad{"qps", 5}, Bad{"qps", json::array()},
+                                         Bad{"qps", json(std::vector<int>(kMaxQps + 1))},
+                                         Bad{"lid", 65536}, Bad{"mtu_bytes", 8192},
+                                         Bad{"mtu_bytes", 1.5}, Bad{"rkey", "xyz"},
+                                         Bad{"rkey", "0102030405"},
+                                         Bad{"address", "010203040506070809"}, Bad{"address", 17},
+                                         Bad{"gid", 5}, Bad{"rd_atomic", 256}));
+
+class BadQpTest : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadQpTest, IsRefusedByNameOfTheMember) {
+  json frame = ToJson(SomeEndpoint());
+  frame["qps"][1][GetParam().member] = GetParam().value;
+  const Expected<EndpointInfo> info = EndpointInfoFromJson(frame);
+  ASSERT_FALSE(info);
+  EXPECT_NE(info.error().message.find(GetParam().member), std::string::npos);
+  frame["qps"][1].erase(GetParam().member);
+  EXPECT_FALSE(EndpointInfoFromJson(frame));
+}
+
 INSTANTIATE_TEST_SUITE_P(
-    Members, BadEndpointTest,
+    Members, BadQpTest,
     testing::Values(Bad{"qpn", 0x1000000}, Bad{"qpn", -1}, Bad{"psn", 0x1000000}, Bad{"psn", "12"},
-                    Bad{"lid", 65536}, Bad{"mtu_bytes", 8192}, Bad{"mtu_bytes", 1.5},
-                    Bad{"rkey", "xyz"}, Bad{"rkey", "0102030405"},
-                    Bad{"address", "010203040506070809"}, Bad{"address", 17}, Bad{"gid", 5},
-                    Bad{"blob", std::string(2 * Device::kMaxBlobBytes + 2, '0')}, Bad{"blob", "0"},
-                    Bad{"rd_atomic", 256}));
+                    Bad{"blob", std::string(2 * Device::kMaxBlobBytes + 2, '0')},
+                    Bad{"blob", "0"}));
 
 TEST(MessagesTest, SetupSurvivesTheWayAndIsChecked) {
   SetupMessage setup;

@@ -72,10 +72,7 @@ Status PointRun::Connect(uint64_t size_bytes) {
                         .comp_vector = side_.settings.comp_vector,
                         .numa_node = side_.settings.numa_node,
                         .huge_pages = side_.settings.huge_pages,
-                        .port = side_.port,
-                        .gid = side_.gid,
-                        .global_route = side_.global_route,
-                        .path_mtu_bytes = side_.path_mtu_bytes});
+                        .path = side_.Path()});
   if (!endpoint) return Fail(std::move(endpoint.error()));
   endpoint_ = std::move(*endpoint);
   if (Status status = endpoint_->PostReceives(); !status) return status;
@@ -268,10 +265,10 @@ Error PointRun::FailureOf(const LoopOutcome& outcome) {
 
 // Adds what the completion does not say.
 Error PointRun::ExplainFailure(CompletionFailure failure, const LoopOutcome& outcome) {
-  failure.op = failure.wr_id == kSendWrId ? std::string(operation_.verb) : "receive";
+  failure.op = failure.wr_id == kSendWrId ? std::string(operation_.name) : "receive";
   failure.size_bytes = size_bytes_;
   failure.message_number = messages_before_ + outcome.sent;
-  failure.remote_qp_num = remote_.qpn;
+  failure.remote_qp_num = remote_.qps.front().qpn;
   if (Expected<ibv_qp_state> state = side_.device->QueryQpState(endpoint_->qp()); state) {
     failure.qp_state = QpStateName(*state);
   }

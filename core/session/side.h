@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/clock/clock.h"
+#include "core/endpoint/connect.h"
 #include "core/plan/plan.h"
 #include "core/record/record.h"
 #include "core/selection/control_path.h"
@@ -41,6 +42,11 @@ struct SideState {
   WaitMode peer_wait = {};
   bool shares_cpu = false;  // both ends poll on this host, on too few CPUs
   SideRecord record = {};
+
+  PathOptions Path() const {
+    return {
+        .port = port, .gid = gid, .global_route = global_route, .path_mtu_bytes = path_mtu_bytes};
+  }
 };
 
 // Pins the thread, chooses and opens the device, calibrates the clock. kSetup on failure; `record`
