@@ -11,7 +11,7 @@ namespace {
 
 // What cannot be, whatever the other side says.
 Status CheckSettings(const Plan& plan, const LocalOptions& local) {
-  const Operation& operation = OperationOf(plan.command);
+  const Operation operation = OperationOf(plan);
   if (operation.shape == LoopShape::kPingPong) return {};
   Error error;
   error.error_class = ErrorClass::kUsage;
@@ -19,11 +19,6 @@ Status CheckSettings(const Plan& plan, const LocalOptions& local) {
     error.message = "--wait solicited: " + plan.command + " waits for completions of its own " +
                     "requests, and only what a peer sends can be solicited";
     error.next_step = "use --wait event";
-    return Fail(std::move(error));
-  }
-  if (plan.inline_mode.kind == InlineKind::kBytes) {
-    error.message = "--inline: a " + std::string(operation.verb) + " carries no data of this side";
-    error.next_step = "leave it out";
     return Fail(std::move(error));
   }
   return {};

@@ -261,24 +261,14 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
   plan.pkey_index = options.pkey_index;
   plan.hop_limit = options.hop_limit;
   plan.repeat = options.repeat;
-  if (plan.qps != 1 || plan.tx_depth != 1 || plan.post_list != 1) {
-    return Fail(Usage(fmt::format("{} has one message in flight on one queue pair: --qps, "
-                                  "--tx-depth and --post-list must be 1",
-                                  command),
-                      "leave them out"));
-  }
   if (plan.deadline_ns != 0 && plan.deadline_ns < PlannedNs(plan)) {
     return Fail(Usage(fmt::format("--deadline {} is shorter than the plan itself, {}",
                                   DurationText(plan.deadline_ns), DurationText(PlannedNs(plan))),
                       "give a longer --deadline or a shorter --duration"));
   }
-  if (plan.rx_depth < 2) {
-    return Fail(Usage(fmt::format("{} needs two receives or more: with one, the next message may "
-                                  "arrive before it is posted again",
-                                  command),
-                      "leave --rx-depth out"));
-  }
-  if (Status status = Validate(plan); !status) {
+  Status status = Validate(plan);
+  if (status) status = CheckCombination(plan);
+  if (!status) {
     Error error = std::move(status.error());
     if (error.next_step.empty()) error.next_step = fmt::format("verbscope {} --help", command);
     return Fail(std::move(error));

@@ -114,6 +114,10 @@ Status CheckModes(const Plan& plan) {
     return UsageError(
         fmt::format("mtu_bytes (-m) is {}, not 256, 512, 1024, 2048 or 4096", plan.mtu_bytes));
   }
+  if (plan.rate_per_s != 0 && !(plan.rate_per_s >= kMinRate && plan.rate_per_s <= kMaxRate)) {
+    return UsageError(fmt::format("rate_per_s (--rate) is {}, outside {} to {} messages per second",
+                                  plan.rate_per_s, kMinRate, kMaxRate));
+  }
   const InlineMode& mode = plan.inline_mode;
   const bool has_bytes = mode.kind == InlineKind::kBytes;
   return Check({"inline", "-I", mode.bytes, has_bytes ? 1u : 0u, has_bytes ? kMaxInlineBytes : 0u});
@@ -158,11 +162,9 @@ Status CheckLimits(const Plan& plan, const ServerLimits& limits) {
     return Refused(fmt::format("no server runs {}", Quoted(plan.command)), "known are " + known,
                    "use the same version of verbscope on both sides");
   }
-  if (plan.qps != 1 || plan.tx_depth != 1 || plan.post_list != 1 || plan.rx_depth < 2) {
-    return Refused(
-        fmt::format("{} has one message in flight on one queue pair and two receives or more",
-                    plan.command),
-        "the plan asks for something else", "use the same version of verbscope on both sides");
+  if (Status status = CheckCombination(plan); !status) {
+    return Refused(status.error().message, "the plan asks for something else",
+                   "use the same version of verbscope on both sides");
   }
   if (const uint64_t results = uint64_t{plan.repeat} * plan.sizes_bytes.size();
       results > kMaxResults) {
@@ -264,6 +266,10 @@ Expected<Plan> Bound(const Plan& asked, const ServerLimits& limits) {
   Lower(plan.post_list, plan.tx_depth, "post_list", "it cannot exceed tx_depth", plan.changes);
   Lower(plan.signal_every, std::max(1u, limits.max_qp_wr / 2), "signal_every",
         why + ", and two periods must fit", plan.changes);
+  if (FindOperation(plan.command)->shape == LoopShape::kStream) {
+    Lower(plan.signal_every, plan.tx_depth, "signal_every",
+          "a full queue must hold a signalled request", plan.changes);
+  }
   AdjustTimes(plan, limits);
   if (const uint64_t bytes = EstimatedMemoryBytes(plan); bytes > limits.max_memory_bytes) {
     return Refused(fmt::format("it needs about {} bytes of memory", bytes),

@@ -52,6 +52,16 @@ struct InlineMode {
 std::string ToText(InlineMode mode);  // "auto", "off", "64"
 Expected<InlineMode> ParseInlineMode(std::string_view text);
 
+// What an Atomic does to the 8 bytes at its target.
+enum class AtomicOp { kFetchAdd, kCompareSwap };
+std::string ToText(AtomicOp op);  // "fetch-add", "compare-swap"
+Expected<AtomicOp> ParseAtomicOp(std::string_view text);
+
+// When the messages of an open loop are meant to go: evenly, or with exponential gaps.
+enum class Arrival { kFixed, kPoisson };
+std::string ToText(Arrival arrival);  // "fixed", "poisson"
+Expected<Arrival> ParseArrival(std::string_view text);
+
 // A value that was not used as asked, and why.
 struct PlanChange {
   std::string field;
@@ -82,6 +92,15 @@ struct Plan {
   // made large enough for two periods.
   uint32_t signal_every = 0;
   InlineMode inline_mode;
+  bool imm = false;            // SEND and WRITE carry immediate data
+  bool bidirectional = false;  // both sides send at once; bandwidth only
+  bool verify = false;         // payloads are filled with a pattern and checked
+  AtomicOp atomic_op = AtomicOp::kFetchAdd;
+  // Messages per second of an open loop, whose latency counts from the intended send time;
+  // 0: closed loop, else kMinRate … kMaxRate.
+  double rate_per_s = 0;
+  Arrival arrival = Arrival::kFixed;
+  bool quick = false;      // commands of several steps choose the shorter ones
   uint32_t mtu_bytes = 0;  // 256, 512 … 4096; 0: the smaller of both ports
 
   // RC attributes, as codes of the InfiniBand specification.
@@ -111,11 +130,14 @@ inline constexpr uint64_t kMaxIterations = 1'000'000'000'000;
 // InfiniBand Architecture Specification vol. 1, 9.7.1: an RC message is at most 2^31 bytes.
 inline constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 31;
 inline constexpr size_t kMaxSizes = 256;
-inline constexpr uint32_t kMaxQps = 16384;
+// What one frame of the control channel holds of their numbers and blobs.
+inline constexpr uint32_t kMaxQps = 1024;
 inline constexpr uint32_t kMaxDepth = 65536;
 inline constexpr uint32_t kMaxSignalEvery = 16384;
 // Sizes times repeats of one plan: each result stays in memory until the report, some 50 KiB.
 inline constexpr uint64_t kMaxResults = 2000;
+inline constexpr double kMinRate = 0.01;
+inline constexpr double kMaxRate = 1e9;
 inline constexpr uint32_t kMaxInlineBytes = 65536;
 inline constexpr uint32_t kMaxRepeat = 10'000;
 inline constexpr int64_t kMaxDurationNs = int64_t{30} * 24 * 3600 * 1'000'000'000;  // 30 days
@@ -127,6 +149,10 @@ inline constexpr int64_t kDeadlineGraceNs = 30'000'000'000;
 inline constexpr int64_t kMaxIntervals = 4096;
 inline constexpr size_t kMaxChanges = 64;
 inline constexpr size_t kMaxChangeTextBytes = 512;  // of each text of a PlanChange
+
+// Whether the command can run with what its options ask for; kUsage, naming the options. Needs a
+// valid plan of a command of operation.h.
+Status CheckCombination(const Plan& plan);
 
 // Checks every range above. kUsage, naming the field, the value and the range.
 Status Validate(const Plan& plan);

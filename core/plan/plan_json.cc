@@ -67,6 +67,13 @@ json ToJson(const Plan& plan) {
       {"post_list", plan.post_list},
       {"signal_every", plan.signal_every},
       {"inline", ToText(plan.inline_mode)},
+      {"imm", plan.imm},
+      {"bidirectional", plan.bidirectional},
+      {"verify", plan.verify},
+      {"atomic_op", ToText(plan.atomic_op)},
+      {"rate_per_s", plan.rate_per_s},
+      {"arrival", ToText(plan.arrival)},
+      {"quick", plan.quick},
       {"mtu_bytes", plan.mtu_bytes},
       {"timeout_code", plan.timeout_code},
       {"retry_count", plan.retry_count},
@@ -100,6 +107,13 @@ Expected<Plan> PlanFromJson(const json& object) {
   fields.GetOr("post_list", plan.post_list);
   fields.GetOr("signal_every", plan.signal_every);
   GetParsed(fields, "inline", ParseInlineMode, plan.inline_mode);
+  fields.GetOr("imm", plan.imm);
+  fields.GetOr("bidirectional", plan.bidirectional);
+  fields.GetOr("verify", plan.verify);
+  GetParsed(fields, "atomic_op", ParseAtomicOp, plan.atomic_op);
+  fields.GetOr("rate_per_s", plan.rate_per_s);
+  GetParsed(fields, "arrival", ParseArrival, plan.arrival);
+  fields.GetOr("quick", plan.quick);
   fields.GetOr("mtu_bytes", plan.mtu_bytes);
   fields.GetOr("timeout_code", plan.timeout_code);
   fields.GetOr("retry_count", plan.retry_count);

@@ -34,6 +34,13 @@ Plan RandomPlan(std::mt19937_64& random) {
   plan.signal_every = Pick(random, 0, kMaxSignalEvery);
   plan.inline_mode.kind = static_cast<InlineKind>(Pick(random, 0, 2));
   if (plan.inline_mode.kind == InlineKind::kBytes) plan.inline_mode.bytes = Pick(random, 1, 1024);
+  plan.imm = Pick(random, 0, 1);
+  plan.bidirectional = Pick(random, 0, 1);
+  plan.verify = Pick(random, 0, 1);
+  plan.atomic_op = static_cast<AtomicOp>(Pick(random, 0, 1));
+  if (Pick(random, 0, 1)) plan.rate_per_s = Pick(random, 1, 1'000'000'000) * 0.3;
+  plan.arrival = static_cast<Arrival>(Pick(random, 0, 1));
+  plan.quick = Pick(random, 0, 1);
   plan.mtu_bytes = 256u << Pick(random, 0, 4);
   plan.timeout_code = Pick(random, 1, 31);
   plan.retry_count = Pick(random, 0, 7);
@@ -74,7 +81,8 @@ TEST(PlanJsonTest, KeysAreTheDocumentedOnes) {
       "signal_every",   "inline",      "mtu_bytes",  "timeout_code",  "retry_count",
       "rnr_timer_code", "rnr_retry",   "rd_atomic",  "service_level", "traffic_class",
       "flow_label",     "pkey_index",  "hop_limit",  "repeat",        "interval_ns",
-      "deadline_ns",    "changes",
+      "deadline_ns",    "changes",     "imm",        "bidirectional", "verify",
+      "atomic_op",      "rate_per_s",  "arrival",    "quick",
   };
   const json plan = ToJson(Plan{});
   for (const char* key : keys) EXPECT_TRUE(plan.contains(key)) << key;

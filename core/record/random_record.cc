@@ -50,6 +50,8 @@ class Maker {
     point.tx_depth = MaybeInt<uint32_t>();
     point.timer_code = MaybeInt<uint32_t>();
     point.imm = Maybe([this] { return Coin(); });
+    point.atomic_op = Maybe([this] { return std::string(Coin() ? "fetch-add" : "compare-swap"); });
+    point.bidirectional = Maybe([this] { return Coin(); });
     return point;
   }
 

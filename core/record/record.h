@@ -29,7 +29,10 @@ struct Point {
   std::optional<double> rate_per_s;  // absent: closed loop
   std::optional<uint32_t> tx_depth;
   std::optional<uint32_t> timer_code;
-  std::optional<bool> imm;
+  std::optional<bool> imm;               // true: with immediate data
+  std::optional<std::string> atomic_op;  // op atomic only
+  std::optional<bool> bidirectional;     // true: both sides sent at once
+  std::optional<uint32_t> post_list;     // where it is not 1
   friend bool operator==(const Point&, const Point&) = default;
 };
 

@@ -17,6 +17,9 @@ OrderedJson PointJson(const Point& point) {
   if (point.tx_depth) object["tx_depth"] = *point.tx_depth;
   if (point.timer_code) object["timer_code"] = *point.timer_code;
   if (point.imm) object["imm"] = *point.imm;
+  if (point.atomic_op) object["atomic_op"] = *point.atomic_op;
+  if (point.bidirectional) object["bidirectional"] = *point.bidirectional;
+  if (point.post_list) object["post_list"] = *point.post_list;
   return object;
 }
 
@@ -33,6 +36,10 @@ Expected<Point> PointFromJson(const json& object) {
   fields.Get("tx_depth", point.tx_depth);
   fields.Get("timer_code", point.timer_code);
   fields.Get("imm", point.imm);
+  fields.Get("atomic_op", point.atomic_op);
+  if (point.atomic_op) point.atomic_op = Printable(*point.atomic_op, kMaxTextBytes);
+  fields.Get("bidirectional", point.bidirectional);
+  fields.Get("post_list", point.post_list);
   return Finish(fields, std::move(point));
 }
 

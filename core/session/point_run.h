@@ -30,7 +30,7 @@ class PointRun {
       : role_(role),
         side_(side),
         plan_(plan),
-        operation_(OperationOf(plan.command)),
+        operation_(OperationOf(plan)),
         link_(link),
         monitor_(monitor),
         deadline_(deadline) {}
@@ -67,7 +67,7 @@ class PointRun {
   const LoopRole role_;
   SideState& side_;
   const Plan& plan_;
-  const Operation& operation_;
+  const Operation operation_;
   PeerLink& link_;
   Monitor& monitor_;
   const Deadline deadline_;

@@ -134,7 +134,9 @@ def plan(command, sizes, **changed):
         "post_list": 1, "signal_every": 0, "inline": "auto", "mtu_bytes": 0, "deadline_ns": 0,
         "flow_label": 0, "hop_limit": 64, "interval_ns": 100000000, "pkey_index": 0, "rd_atomic": 0,
         "repeat": 1, "retry_count": 6, "rnr_retry": 6, "rnr_timer_code": 12, "service_level": 0,
-        "timeout_code": 14, "traffic_class": 0, "changes": [],
+        "timeout_code": 14, "traffic_class": 0, "imm": False, "bidirectional": False,
+        "verify": False, "atomic_op": "fetch-add", "rate_per_s": 0.0, "arrival": "fixed",
+        "quick": False, "changes": [],
     }
     result.update(changed)
     return result

@@ -1,0 +1,43 @@
+// The small choices of a plan that are written as words.
+#include <fmt/core.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/plan/input_text.h"
+#include "core/plan/plan.h"
+
+namespace verbscope {
+namespace {
+
+template <class T>
+using Words = std::array<std::pair<T, std::string_view>, 2>;
+
+constexpr Words<AtomicOp> kAtomicOps = {
+    {{AtomicOp::kFetchAdd, "fetch-add"}, {AtomicOp::kCompareSwap, "compare-swap"}}};
+constexpr Words<Arrival> kArrivals = {{{Arrival::kFixed, "fixed"}, {Arrival::kPoisson, "poisson"}}};
+
+template <class T>
+std::string WordOf(const Words<T>& words, T choice) {
+  return std::string((choice == words[0].first ? words[0] : words[1]).second);
+}
+
+template <class T>
+Expected<T> ChoiceOf(const Words<T>& words, std::string_view text) {
+  for (const auto& [choice, word] : words) {
+    if (word == text) return choice;
+  }
+  return UsageError(
+      fmt::format("{} is neither {} nor {}", Quoted(text), words[0].second, words[1].second));
+}
+
+}  // namespace
+
+std::string ToText(AtomicOp op) { return WordOf(kAtomicOps, op); }
+Expected<AtomicOp> ParseAtomicOp(std::string_view text) { return ChoiceOf(kAtomicOps, text); }
+std::string ToText(Arrival arrival) { return WordOf(kArrivals, arrival); }
+Expected<Arrival> ParseArrival(std::string_view text) { return ChoiceOf(kArrivals, text); }
+
+}  // namespace verbscope

@@ -1,0 +1,97 @@
+// Which options go together, command by command.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/plan/input_text.h"
+#include "core/plan/operation.h"
+#include "core/plan/plan.h"
+
+namespace verbscope {
+namespace {
+
+constexpr std::string_view kLeaveOut = "leave it out";
+
+bool Streams(const Operation& operation) { return operation.shape == LoopShape::kStream; }
+
+Status CheckQueues(const Plan& plan, const Operation& operation) {
+  if (Streams(operation)) return {};
+  if (plan.qps != 1 || plan.post_list != 1) {
+    return UsageError(fmt::format("{} works on one queue pair, one request per post: --qps and "
+                                  "--post-list must be 1",
+                                  plan.command),
+                      "leave them out");
+  }
+  if (plan.rate_per_s == 0 && plan.tx_depth != 1) {
+    return UsageError(
+        fmt::format("{} has one message in flight: --tx-depth must be 1, except with --rate",
+                    plan.command),
+        std::string(kLeaveOut));
+  }
+  if (operation.takes_receives && plan.rx_depth < 2) {
+    return UsageError(fmt::format("{} needs two receives or more: with one, the next message may "
+                                  "arrive before it is posted again",
+                                  plan.command),
+                      "leave --rx-depth out");
+  }
+  return {};
+}
+
+Status CheckRate(const Plan& plan, const Operation& operation) {
+  if (plan.rate_per_s == 0) return {};
+  if (Streams(operation)) {
+    return UsageError(fmt::format("--rate: {} measures how much passes, not when", plan.command),
+                      "use a latency command for an open loop");
+  }
+  if (operation.shape == LoopShape::kPayloadPing) {
+    return UsageError("--rate: messages in flight cannot be told apart by polling one payload",
+                      "add --imm");
+  }
+  if (operation.takes_receives && plan.rx_depth < plan.tx_depth) {
+    return UsageError(fmt::format("--rx-depth {} is less than the {} messages that --tx-depth "
+                                  "allows in flight",
+                                  plan.rx_depth, plan.tx_depth),
+                      "raise --rx-depth or lower --tx-depth");
+  }
+  return {};
+}
+
+Status CheckSizesOf(const Plan& plan, const Operation& operation) {
+  const bool holds_nothing = std::ranges::find(plan.sizes_bytes, 0u) != plan.sizes_bytes.end();
+  if (operation.shape == LoopShape::kPayloadPing && holds_nothing) {
+    return UsageError("--size 0: a WRITE of nothing leaves nothing to poll for", "add --imm");
+  }
+  if (operation.verb == Verb::kAtomic && plan.sizes_bytes != std::vector<uint64_t>{8}) {
+    return UsageError("--size: an Atomic works on 8 bytes", std::string(kLeaveOut));
+  }
+  return {};
+}
+
+Status CheckFlags(const Plan& plan, const Operation& operation) {
+  const bool carries_data = operation.verb == Verb::kSend || operation.verb == Verb::kWrite;
+  if (plan.imm && !carries_data) {
+    return UsageError(fmt::format("--imm: {} carries no immediate data", operation.name),
+                      std::string(kLeaveOut));
+  }
+  if (plan.inline_mode.kind == InlineKind::kBytes && !carries_data) {
+    return UsageError(fmt::format("--inline: {} carries no data of this side", operation.name),
+                      std::string(kLeaveOut));
+  }
+  if (plan.bidirectional && !Streams(operation)) {
+    return UsageError(fmt::format("--bidirectional: {} sends one message at a time", plan.command),
+                      std::string(kLeaveOut));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status CheckCombination(const Plan& plan) {
+  const Operation operation = OperationOf(plan);
+  for (const auto check : {CheckQueues, CheckRate, CheckSizesOf, CheckFlags}) {
+    if (Status status = check(plan, operation); !status) return status;
+  }
+  return {};
+}
+
+}  // namespace verbscope
