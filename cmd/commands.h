@@ -19,8 +19,7 @@ struct Command {
 };
 
 Command AddDevices(CLI::App& app, DeviceProvider& provider);
-Command AddReadLat(CLI::App& app, DeviceProvider& provider);
-Command AddSendLat(CLI::App& app, DeviceProvider& provider);
+std::vector<Command> AddMeasuringCommands(CLI::App& app, DeviceProvider& provider);
 Command AddServe(CLI::App& app, DeviceProvider& provider);
 
 }  // namespace verbscope

@@ -82,8 +82,9 @@ int Main(const std::vector<std::string>& argv) {
     ::_exit(ExitCode(ErrorClass::kDeadline));
   };
   HostDevices provider(ibverbs, kVersion);
-  const std::vector<Command> commands = {AddSendLat(app, provider), AddReadLat(app, provider),
-                                         AddServe(app, provider), AddDevices(app, provider)};
+  std::vector<Command> commands = AddMeasuringCommands(app, provider);
+  commands.push_back(AddServe(app, provider));
+  commands.push_back(AddDevices(app, provider));
   const bool known = argv.size() < 2 || argv[1].starts_with("-") ||
                      std::any_of(commands.begin(), commands.end(), [&](const Command& command) {
                        return command.app->get_name() == argv[1];

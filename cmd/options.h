@@ -56,13 +56,13 @@ void AddPeerOptions(CLI::App& app, PeerOptions& options);
 
 // What to run.
 struct PlanOptions {
-  std::string sizes = "64";
+  std::string sizes;  // empty: the command's default
   std::string duration;
   std::string iterations;
   std::string warmup;
   uint32_t qps = 1;
-  uint32_t tx_depth = 1;
-  uint32_t rx_depth = 512;
+  std::optional<uint32_t> tx_depth;  // absent: the command's default
+  std::optional<uint32_t> rx_depth;
   uint32_t post_list = 1;
   std::string signal_every = "auto";
   std::string inline_mode = "auto";
@@ -81,6 +81,12 @@ struct PlanOptions {
   std::string interval = "100ms";
   std::string deadline;
   bool quick = false;
+  bool imm = false;
+  bool bidirectional = false;
+  bool verify = false;
+  std::string atomic_op;
+  std::string rate;
+  std::string arrival;
 };
 void AddPlanOptions(CLI::App& app, PlanOptions& options);
 // Parsed and validated; kUsage with the option's name otherwise.

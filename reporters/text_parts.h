@@ -27,6 +27,7 @@ bool IsWorthABlock(const Result& result, const Canvas& canvas);
 // sizes.
 std::string PointText(const Result& result, bool with_size, const Canvas& canvas);
 // "half round trip: time from posting a SEND …; ended by: receive completion".
+std::string BandwidthText(const Result& result);
 std::string DefinitionText(const LatencyMetrics& latency, const std::string& op);
 
 // text_table.cc: several results, one line each, in groups that differ by size or run only.

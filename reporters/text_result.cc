@@ -111,7 +111,10 @@ void DrawCpu(const CpuMetrics& cpu, Canvas& canvas) {
                   cpu.lost_wakeups > 0 ? Ink::kRed : Ink::kPlain);
 }
 
-void DrawBandwidth(const BandwidthMetrics& bandwidth, Canvas& canvas) {
+void DrawBandwidth(const Result& result, Canvas& canvas) {
+  const BandwidthMetrics& bandwidth = *result.metrics.bandwidth;
+  canvas.Wrapped(2, BandwidthText(result));
+  canvas.Blank();
   std::vector<std::string> rates;
   if (bandwidth.gbit_per_s) rates.push_back(fmt::format("{:.3f} Gb/s", *bandwidth.gbit_per_s));
   if (bandwidth.seconds > 0) {
@@ -127,6 +130,7 @@ void DrawBandwidth(const BandwidthMetrics& bandwidth, Canvas& canvas) {
   canvas.Labelled("moved",
                   fmt::format("{} bytes in {} messages in {:.3f} s", CountText(bandwidth.bytes),
                               CountText(bandwidth.messages), bandwidth.seconds));
+  DrawRates(result.intervals, canvas);
 }
 
 void DrawLoad(const LoadMetrics& load, Canvas& canvas) {
@@ -139,6 +143,26 @@ void DrawLoad(const LoadMetrics& load, Canvas& canvas) {
   text += ", achieved " + rate(load.achieved_per_s);
   if (load.late_sends) text += fmt::format(", {} sent late", CountText(*load.late_sends));
   canvas.Labelled("load", text);
+}
+
+// The slowest and the fastest full interval: an average hides both.
+void DrawRates(const std::vector<IntervalRow>& rows, Canvas& canvas) {
+  if (rows.size() < 3) return;
+  std::optional<double> least;
+  std::optional<double> most;
+  for (auto row = rows.begin(); row != rows.end() - 1; ++row) {  // the last one is not full
+    const double seconds = row->to_s - row->from_s;
+    if (seconds <= 0) continue;
+    const double rate = row->gbit_per_s.value_or(static_cast<double>(row->messages) / seconds);
+    least = std::min(least.value_or(rate), rate);
+    most = std::max(most.value_or(rate), rate);
+  }
+  if (!least) return;
+  const bool bits = rows.front().gbit_per_s.has_value();
+  canvas.Labelled("in time",
+                  fmt::format("from {:.{}f} to {:.{}f} {} over {} intervals of {:.0f} ms", *least,
+                              bits ? 3 : 0, *most, bits ? 3 : 0, bits ? "Gb/s" : "messages/s",
+                              rows.size() - 1, (rows.front().to_s - rows.front().from_s) * 1e3));
 }
 
 void DrawIntervals(const std::vector<IntervalRow>& rows, Canvas& canvas) {
@@ -209,6 +233,16 @@ std::string DefinitionText(const LatencyMetrics& latency, const std::string& op)
   return text + "; ended by: " + EndedBy(latency.ended_by);
 }
 
+std::string BandwidthText(const Result& result) {
+  const bool sent = result.side == "requester" || result.point.bidirectional.value_or(false);
+  return sent
+             ? "throughput: what this side's requests moved, from before the first post to the "
+               "last "
+               "completion; Gb/s are 10^9 bits of payload"
+             : "throughput: what was received, from the first receive completion to the last; Gb/s "
+               "are 10^9 bits of payload";
+}
+
 std::string PointText(const Result& result, bool with_size, const Canvas& canvas) {
   const Point& point = result.point;
   std::string text = canvas.Safe(point.op);
@@ -220,7 +254,10 @@ std::string PointText(const Result& result, bool with_size, const Canvas& canvas
   if (point.rate_per_s) text += fmt::format(", {:.0f} messages/s offered", *point.rate_per_s);
   if (point.tx_depth) text += fmt::format(", {} in flight", *point.tx_depth);
   if (point.timer_code) text += fmt::format(", timer code {}", *point.timer_code);
+  if (point.post_list) text += fmt::format(", {} per post", *point.post_list);
   if (point.imm.value_or(false)) text += ", with immediate";
+  if (point.atomic_op) text += ", " + canvas.Safe(*point.atomic_op);
+  if (point.bidirectional.value_or(false)) text += ", both directions";
   if (result.side != "requester") text += ", seen by the " + canvas.Safe(result.side);
   return text;
 }
@@ -236,7 +273,7 @@ void DrawResult(const Result& result, Canvas& canvas) {
   const Metrics& metrics = result.metrics;
   if (metrics.latency) DrawLatency(*metrics.latency, result.point.op, canvas);
   if (metrics.latency) canvas.Blank();
-  if (metrics.bandwidth) DrawBandwidth(*metrics.bandwidth, canvas);
+  if (metrics.bandwidth) DrawBandwidth(result, canvas);
   if (metrics.load) DrawLoad(*metrics.load, canvas);
   DrawIntervals(result.intervals, canvas);
   if (SaysCpu(result, canvas)) DrawCpu(*metrics.cpu, canvas);

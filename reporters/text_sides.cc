@@ -156,8 +156,8 @@ void DrawPlan(const Plan& plan, Canvas& canvas) {
       fmt::format("{} after a warm-up of {}", length(plan.iterations, plan.duration_ns),
                   length(plan.warmup_iterations, plan.warmup_ns)),
       Plural(plan.qps, "QP"), fmt::format("{} in flight", plan.tx_depth)};
-  const Operation* operation = FindOperation(plan.command);
-  if (operation == nullptr || operation->shape == LoopShape::kPingPong) {
+  const bool known = FindOperation(plan.command) != nullptr;
+  if (!known || OperationOf(plan).takes_receives) {
     parts.push_back(fmt::format("{} ahead", Plural(plan.rx_depth, "receive")));
   }
   if (plan.repeat > 1) parts.push_back(fmt::format("{} runs", plan.repeat));

@@ -120,6 +120,7 @@ void DrawGroup(const Group& group, Canvas& canvas) {
   if (first.metrics.latency) {
     canvas.Wrapped(2, DefinitionText(*first.metrics.latency, canvas.Safe(first.point.op)));
   }
+  if (first.metrics.bandwidth) canvas.Wrapped(2, BandwidthText(first));
   canvas.Blank();
   const std::string head = PadLeft(group.by_run ? "run" : "bytes", 7) + " ";
   const bool latency = first.metrics.latency.has_value();

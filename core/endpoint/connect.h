@@ -42,6 +42,7 @@ struct EndpointInfo {
   uint64_t address = 0;
   uint64_t buffer_bytes = 0;
   uint32_t rd_atomic = 0;        // READs and Atomics this side serves at once, per QP
+  uint32_t receives = 0;         // posted for the peer's messages, per QP
   bool wants_solicited = false;  // this side sleeps until a solicited message
 };
 

@@ -1,11 +1,15 @@
-// The verbs objects of one side of one connection, built from a plan on a Device: PD, buffer, MR,
-// completion channel, send and receive CQ, RC QP. Destroyed in reverse order by RAII.
+// The verbs objects of one side of one run, built from a plan on a Device: PD, buffer, MR,
+// completion channel, CQs, RC QPs, and the prebuilt work that the loops post. Destroyed in reverse
+// order by RAII.
 //
-// Life: Create (QP in INIT) -> PostReceives -> exchange EndpointInfo -> Connect (RTR, RTS) -> the
+// Life: Create (QPs in INIT) -> PostReceives -> exchange EndpointInfo -> Connect (RTR, RTS) -> the
 // loops use it -> Close. A fresh Endpoint is made for every run and size.
 //
+// Both sides lay out their buffers alike: what is sent (or read from here) first, then what is
+// received, each with guard bytes behind it.
+//
 // Owned by a session; used by one thread at a time. The measuring thread uses the raw objects of
-// PingPong() without any call through this class.
+// the setups without any call through this class.
 #ifndef VERBSCOPE_CORE_ENDPOINT_ENDPOINT_H_
 #define VERBSCOPE_CORE_ENDPOINT_ENDPOINT_H_
 
@@ -14,12 +18,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/endpoint/connect.h"
+#include "core/loops/open_loop.h"
+#include "core/loops/payload_ping.h"
 #include "core/loops/ping_pong.h"
 #include "core/loops/round_trip.h"
+#include "core/loops/stream.h"
+#include "core/loops/wr_id.h"
 #include "core/plan/operation.h"
 #include "core/plan/plan.h"
 #include "transports/device.h"
@@ -37,7 +46,7 @@ struct EndpointOptions {
 
 class Endpoint {
  public:
-  // Objects made and the QP in INIT. kSetup for every limit, with the option that caused it named.
+  // Objects made and the QPs in INIT. kSetup for every limit, with the option that caused it named.
   static Expected<std::unique_ptr<Endpoint>> Create(Device& device, const Plan& plan,
                                                     const EndpointOptions& options);
   Endpoint(const Endpoint&) = delete;
@@ -45,62 +54,91 @@ class Endpoint {
   ~Endpoint() = default;
 
   EndpointInfo Info() const;
-  // Fills the receive queue. Before the peer is told "ready", so that it never meets an empty
+  // Fills the receive queues. Before the peer is told "ready", so that it never meets an empty
   // queue.
   Status PostReceives();
   // INIT -> RTR -> RTS with the remote's values.
   Status Connect(const EndpointInfo& remote);
 
-  // The prebuilt work of a ping-pong, or of round trips. Valid while this Endpoint lives.
+  // The prebuilt work of each kind of loop. Valid while this Endpoint lives and is connected.
   PingPongSetup PingPong(StopSignal& stop, IntervalRecorder& recorder);
+  PayloadPingSetup PayloadPing(StopSignal& stop, IntervalRecorder& recorder);
   RoundTripSetup RoundTrips(StopSignal& stop, IntervalRecorder& recorder);
+  // `due`, `gaps` and `scale` of the result are the caller's to fill in.
+  OpenLoopSetup OpenLoop(StopSignal& stop, IntervalRecorder& recorder);
+  // Recorders, `sends` and `receives` are the caller's to fill in.
+  StreamSetup Stream(StopSignal& stop);
 
-  // Everything destroyed, QP first; the first failure. Idempotent.
+  // Everything destroyed, QPs first; the first failure. Idempotent.
   Status Close();
 
-  ibv_qp* qp() const { return qp_.get(); }
+  ibv_qp* qp(size_t index = 0) const { return qps_[index].get(); }
+  size_t qp_count() const { return qps_.size(); }
   ibv_cq* send_cq() const { return send_cq_.get(); }
-  ibv_cq* recv_cq() const { return recv_cq_.get(); }
+  ibv_cq* recv_cq() const { return one_cq() ? send_cq_.get() : recv_cq_.get(); }
   bool sends_inline() const { return send_inline_; }
   uint32_t receives_posted() const { return receives_; }
+  uint32_t depth() const { return depth_; }
+
+  // Of --verify. The part of the buffer that is sent or read by the peer, that where messages or
+  // results land, and the guard behind that.
+  std::span<std::byte> sent_part() const;
+  std::span<std::byte> received_part() const;
+  std::span<std::byte> guard_part() const;
 
  private:
   Endpoint(Device& device, const Plan& plan, const EndpointOptions& options)
-      : device_(device),
-        plan_(plan),
-        options_(options),
-        round_trip_(OperationOf(plan).shape == LoopShape::kRoundTrip) {}
+      : device_(device), plan_(plan), options_(options), operation_(OperationOf(plan)) {}
 
+  bool streams() const { return operation_.shape == LoopShape::kStream; }
+  // Streams take all completions from one CQ.
+  bool one_cq() const { return streams(); }
+  int Access() const;
   Status CreateMemory();
+  void ChooseDepths();
+  Status ChooseInline();
   Status CreateQueues();
-  void BuildWork(const EndpointInfo& remote);
-  void BuildPingPong(bool solicited);
+  Status CreateCqs(uint32_t send_wr, uint32_t recv_wr);
+  ibv_recv_wr ReceiveRequest(size_t qp_index);
+  void BuildSend(const EndpointInfo& remote);
+  void BuildReceives(size_t qp_index);
+  void BuildStream(const EndpointInfo& remote);
 
   Device& device_;
   const Plan plan_;
   const EndpointOptions options_;
-  const bool round_trip_;
+  const Operation operation_;
 
   // In order of creation; destroyed in reverse.
   Pd pd_;
   std::unique_ptr<Buffer> buffer_;
-  Mr mr_;  // empty for size 0
+  Mr mr_;  // empty for SENDs of size 0
   CompChannel channel_;
   Cq send_cq_;
   Cq recv_cq_;
-  Qp qp_;
+  std::vector<Qp> qps_;
 
-  uint32_t psn_ = 0;
+  std::vector<uint32_t> psns_;
+  uint64_t received_offset_ = 0;  // of the buffer's second part
+  uint32_t depth_ = 1;            // requests in flight per QP
   uint32_t signal_every_ = 1;
-  uint32_t receives_ = 0;
+  uint32_t receives_ = 0;       // posted per QP
+  uint32_t data_receives_ = 0;  // of those: for the peer's messages
   bool send_inline_ = false;
+
+  // Prebuilt work. Vectors do not change after Connect: requests point to each other.
   ibv_sge send_sge_ = {};
   ibv_sge recv_sge_ = {};
-  ibv_send_wr send_ = {};
+  ibv_send_wr send_ = {};  // unsignalled
   ibv_send_wr signalled_send_ = {};
-  ibv_send_wr request_ = {};  // of a round trip
-  std::vector<ibv_recv_wr> recv_batch_;
-  PingPongState state_;
+  std::vector<std::vector<ibv_recv_wr>> recv_batches_;  // per QP
+  std::vector<std::vector<ibv_send_wr>> lists_;         // of a stream, per QP
+  std::vector<ibv_send_wr> credits_;                    // likewise
+  std::vector<StreamQp> stream_qps_;
+  PingPongState ping_pong_state_;
+  PayloadPingState payload_ping_state_;
+  OpenLoopState open_loop_state_;
+  AtomicSlots atomic_;
 };
 
 // Send completions are signalled once in this many messages unless the plan says otherwise; the
@@ -109,10 +147,8 @@ class Endpoint {
 inline constexpr uint32_t kDefaultSignalEvery = 32;
 // Receives are given back in lists of up to this many.
 inline constexpr uint32_t kMaxRecvBatch = 16;
-// wr_id of everything posted: tells in which queue a completion belongs, even when it failed and
-// nothing else of it is valid.
-inline constexpr uint64_t kSendWrId = 1;
-inline constexpr uint64_t kRecvWrId = 2;
+// Immediate data of messages whose value nobody looks at; kCreditBit is not in it.
+inline constexpr uint32_t kImmediate = 0x01020304;
 
 }  // namespace verbscope
 

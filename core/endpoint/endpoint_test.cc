@@ -17,7 +17,7 @@ TEST(EndpointTest, InfoTellsThePeerEverythingItNeeds) {
   EXPECT_LE(info.qps.at(0).psn, 0xffffffu);
   EXPECT_EQ(info.mtu_bytes, 1024u);
   EXPECT_NE(info.rkey, 0u);
-  EXPECT_EQ(info.buffer_bytes, 128u);  // 64 to send, 64 to receive
+  EXPECT_EQ(info.buffer_bytes, 256u);  // 64 bytes twice, each with a guard of 64  // 64 to send, 64 to receive
   EXPECT_FALSE(info.qps.at(0).blob.empty());
   EXPECT_FALSE(info.wants_solicited);
 }
@@ -92,7 +92,7 @@ TEST_F(EndpointLimitTest, InlineAboveTheLimitNamesTheLimit) {
 
 TEST_F(EndpointLimitTest, MessageAboveThePortsLimitIsRefused) {
   EndpointOptions options = EndpointPair::Options(device_, 4097);
-  options.port.max_message_bytes = 4096;
+  options.path.port.max_message_bytes = 4096;
   const auto endpoint = Endpoint::Create(device_, Plan{}, options);
   ASSERT_FALSE(endpoint);
   EXPECT_EQ(endpoint.error().error_class, ErrorClass::kSetup);

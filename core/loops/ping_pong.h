@@ -77,8 +77,7 @@ class PingPongLoop {
     if (!Receive()) return outcome_;
     uint64_t previous = TickClock::Now();
     outcome_.first_ticks = outcome_.last_ticks = previous;
-    const uint64_t end_ticks =
-        length_.ticks > UINT64_MAX - previous ? UINT64_MAX : previous + length_.ticks;
+    const uint64_t end_ticks = EndOf(previous, length_.ticks);
     if (!Post()) return outcome_;
     setup_.recorder->Start(previous);
     if (!Refill()) return outcome_;
@@ -104,13 +103,8 @@ class PingPongLoop {
  private:
   bool Post() {
     const bool signal = ++state_.unsignalled >= setup_.signal_every;
-    ibv_send_wr* bad = nullptr;
-    const int result = ibv_post_send(setup_.qp, signal ? setup_.signalled_send : setup_.send, &bad);
-    if (result != 0) [[unlikely]] {
-      outcome_.end = LoopEnd::kPostFailed;
-      outcome_.post_errno = result;
-      return false;
-    }
+    ibv_send_wr* const request = signal ? setup_.signalled_send : setup_.send;
+    if (!PostSends(setup_.qp, request, outcome_)) return false;
     ++outcome_.sent;
     if (signal) {
       state_.unsignalled = 0;
@@ -121,16 +115,7 @@ class PingPongLoop {
 
   bool Receive() {
     ibv_wc wc;
-    const int got = waiter_.Next(wc);
-    if (got <= 0) [[unlikely]] {
-      outcome_.end = got == 0 ? LoopEnd::kStopped : LoopEnd::kPollFailed;
-      return false;
-    }
-    if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
-      outcome_.end = LoopEnd::kRecvFailed;
-      outcome_.failure = wc;
-      return false;
-    }
+    if (!Judge(waiter_.Next(&wc, 1), wc, LoopEnd::kRecvFailed, outcome_)) return false;
     ++outcome_.received;
     return true;
   }
@@ -140,13 +125,7 @@ class PingPongLoop {
   bool Refill() {
     if (++state_.consumed >= setup_.recv_batch.size()) {
       state_.consumed = 0;
-      ibv_recv_wr* bad = nullptr;
-      const int result = ibv_post_recv(setup_.qp, setup_.recv_batch.data(), &bad);
-      if (result != 0) [[unlikely]] {
-        outcome_.end = LoopEnd::kPostFailed;
-        outcome_.post_errno = result;
-        return false;
-      }
+      if (!PostReceives(setup_.qp, setup_.recv_batch.data(), outcome_)) return false;
     }
     return Reap();
   }
@@ -159,16 +138,8 @@ class PingPongLoop {
     do {
       ibv_wc wc;
       const int polled = ibv_poll_cq(setup_.send_cq, 1, &wc);
-      if (polled < 0) [[unlikely]] {
-        outcome_.end = LoopEnd::kPollFailed;
-        return false;
-      }
       if (polled == 0) continue;
-      if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
-        outcome_.end = LoopEnd::kSendFailed;
-        outcome_.failure = wc;
-        return false;
-      }
+      if (!Judge(polled, wc, LoopEnd::kSendFailed, outcome_)) return false;
       state_.signal_pending = false;
       return true;
     } while (state_.unsignalled + 1 >= setup_.signal_every && !setup_.stop->stopped());

@@ -134,7 +134,7 @@ TEST_F(PingPongTest, AFailedSendIsLatchedByItsFlushedReceive) {
   ibv_wc wc = {};
   ASSERT_EQ(ibv_poll_cq(pair.a->send_cq(), 1, &wc), 1);
   EXPECT_EQ(wc.status, IBV_WC_RETRY_EXC_ERR);
-  EXPECT_EQ(wc.wr_id, kSendWrId);
+  EXPECT_EQ(wc.wr_id, MakeWrId(WrKind::kSend));
 }
 
 TEST_F(PingPongTest, StopEndsARequesterWhosePeerIsSilent) {

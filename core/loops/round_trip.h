@@ -1,8 +1,10 @@
-// One operation after the other, each awaited: the fast path of read-lat. The requester posts and
-// waits for the completion of what it posted; the responder's program takes no part in it.
+// One operation after the other, each awaited: the fast path of read-lat and atomic-lat. The
+// requester posts and waits for the completion of what it posted; the responder's program takes no
+// part in it.
 //
 // What a sample is. The clock is read before the post and when the completion is seen: one full
-// operation. Recording is done between two operations and lies in no sample.
+// operation. Recording, and checking what an Atomic returned, is done between two operations and
+// lies in no sample.
 //
 // What the responder does. It waits for completions that must not come, in its own way of waiting.
 // On hardware that is idle time. A software device makes progress in it: who polls serves the
@@ -17,6 +19,7 @@
 #include <cstdint>
 
 #include "core/clock/clock.h"
+#include "core/loops/atomic_results.h"
 #include "core/loops/interval_recorder.h"
 #include "core/loops/loop.h"
 #include "core/plan/plan.h"
@@ -31,7 +34,9 @@ struct RoundTripSetup {
   ibv_cq* send_cq = nullptr;
   ibv_cq* recv_cq = nullptr;       // the responder waits here
   ibv_send_wr* request = nullptr;  // signalled
-  bool shares_cpu = false;         // busy pollers yield: too few CPUs for both sides
+  AtomicOp atomic_op = AtomicOp::kFetchAdd;
+  AtomicSlots* atomic = nullptr;  // null: no Atomic
+  bool shares_cpu = false;        // busy pollers yield: too few CPUs for both sides
   StopSignal* stop = nullptr;
   IntervalRecorder* recorder = nullptr;
 };

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 #include <string>
 #include <thread>
 
@@ -107,9 +108,52 @@ TEST_F(RoundTripTest, AFailedOperationIsLatched) {
   const Ran ran = Run(pair, {.messages = 10}, {});
   EXPECT_EQ(ran.requester.end, LoopEnd::kSendFailed);
   EXPECT_EQ(ran.requester.failure.status, IBV_WC_REM_ACCESS_ERR);
-  EXPECT_EQ(ran.requester.failure.wr_id, kSendWrId);
+  EXPECT_EQ(ran.requester.failure.wr_id, MakeWrId(WrKind::kSend));
   EXPECT_EQ(ran.samples, 0u);
 }
+
+class AtomicTest : public RoundTripTest, public testing::WithParamInterface<AtomicOp> {
+ protected:
+  static Plan AtomicPlan() {
+    Plan plan;
+    plan.command = "atomic-lat";
+    plan.sizes_bytes = {8};
+    plan.atomic_op = GetParam();
+    return plan;
+  }
+};
+
+TEST_P(AtomicTest, EveryResultIsCheckedOverSeveralPhases) {
+  EndpointPair pair(AtomicPlan(), 8);
+  for (const uint64_t messages : {1u, 2u, 100u}) {
+    const Ran ran = Run(pair, {.messages = messages}, {});
+    EXPECT_EQ(ran.requester.end, LoopEnd::kComplete);
+    EXPECT_EQ(ran.samples, messages);
+  }
+  uint64_t target = 0;
+  std::memcpy(&target, pair.b->received_part().data(), sizeof(target));
+  EXPECT_EQ(target, 103u);
+}
+
+TEST_P(AtomicTest, AWrongResultIsFound) {
+  EndpointPair pair(AtomicPlan(), 8);
+  ASSERT_EQ(Run(pair, {.messages = 5}, {}).samples, 5u);
+  // Someone else has changed the target.
+  const uint64_t foreign = 77;
+  std::memcpy(pair.b->received_part().data(), &foreign, sizeof(foreign));
+  const Ran ran = Run(pair, {.messages = 5}, {});
+  EXPECT_EQ(ran.requester.end, LoopEnd::kMismatch);
+  EXPECT_EQ(ran.requester.mismatch.kind, LoopMismatch::Kind::kAtomicResult);
+  EXPECT_EQ(ran.requester.mismatch.message, 6u);
+  EXPECT_EQ(ran.requester.mismatch.expected, 5u);
+  EXPECT_EQ(ran.requester.mismatch.got, 77u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, AtomicTest,
+                         testing::Values(AtomicOp::kFetchAdd, AtomicOp::kCompareSwap),
+                         [](const auto& param) {
+                           return param.param == AtomicOp::kFetchAdd ? "FetchAdd" : "CompareSwap";
+                         });
 
 TEST_F(RoundTripTest, StopEndsARequesterWhosePeerIsSilent) {
   EndpointPair pair(ReadPlan());

@@ -91,6 +91,9 @@ OrderedJson MetricsJson(const Metrics& metrics, ResultForm form) {
   if (metrics.latency) object["latency"] = LatencyJson(*metrics.latency, form);
   if (metrics.warmup) object["warmup"] = LatencyJson(*metrics.warmup, form);
   if (metrics.bandwidth) object["bandwidth"] = BandwidthJson(*metrics.bandwidth);
+  if (metrics.warmup_bandwidth) {
+    object["warmup_bandwidth"] = BandwidthJson(*metrics.warmup_bandwidth);
+  }
   if (metrics.load) object["load"] = LoadJson(*metrics.load);
   if (metrics.cpu) object["cpu"] = CpuJson(*metrics.cpu);
   OrderedJson& counters = object["counters"] = OrderedJson::object();
@@ -104,6 +107,7 @@ Expected<Metrics> MetricsFromJson(const json& object) {
   GetObject(fields, "latency", LatencyFromJson, metrics.latency);
   GetObject(fields, "warmup", LatencyFromJson, metrics.warmup);
   GetObject(fields, "bandwidth", BandwidthFromJson, metrics.bandwidth);
+  GetObject(fields, "warmup_bandwidth", BandwidthFromJson, metrics.warmup_bandwidth);
   GetObject(fields, "load", LoadFromJson, metrics.load);
   GetObject(fields, "cpu", CpuFromJson, metrics.cpu);
   GetCounters(fields, metrics.counters);

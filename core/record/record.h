@@ -100,6 +100,7 @@ struct Metrics {
   std::optional<LatencyMetrics> latency;
   std::optional<LatencyMetrics> warmup;  // the warm-up's own latency, kept apart
   std::optional<BandwidthMetrics> bandwidth;
+  std::optional<BandwidthMetrics> warmup_bandwidth;  // the warm-up's own, kept apart
   std::optional<LoadMetrics> load;
   std::optional<CpuMetrics> cpu;
   std::map<std::string, int64_t> counters;  // device counters, change over the run

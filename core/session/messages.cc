@@ -238,6 +238,7 @@ json ToJson(const EndpointInfo& info) {
           {"address", fmt::format("{:016x}", info.address)},
           {"buffer_bytes", info.buffer_bytes},
           {"rd_atomic", info.rd_atomic},
+          {"receives", info.receives},
           {"wants_solicited", info.wants_solicited}};
 }
 
@@ -262,7 +263,8 @@ Expected<EndpointInfo> EndpointInfoFromJson(const json& object) {
   const Expected<uint64_t> mtu = Unsigned(object, "mtu_bytes", 256, 4096);
   const Expected<uint64_t> buffer = Unsigned(object, "buffer_bytes", 0, UINT64_MAX);
   const Expected<uint64_t> rd_atomic = Unsigned(object, "rd_atomic", 0, 255);
-  for (const auto* value : {&lid, &mtu, &buffer, &rd_atomic}) {
+  const Expected<uint64_t> receives = Unsigned(object, "receives", 0, 2 * kMaxDepth);
+  for (const auto* value : {&lid, &mtu, &buffer, &rd_atomic, &receives}) {
     if (!*value) return Fail(value->error());
   }
   EndpointInfo info;
@@ -279,6 +281,7 @@ Expected<EndpointInfo> EndpointInfoFromJson(const json& object) {
   info.mtu_bytes = static_cast<uint32_t>(*mtu);
   info.buffer_bytes = *buffer;
   info.rd_atomic = static_cast<uint32_t>(*rd_atomic);
+  info.receives = static_cast<uint32_t>(*receives);
   Expected<GidEntry> gid = GidFromJson(Member(object, "gid"), "gid");
   if (!gid) return Fail(std::move(gid.error()));
   info.gid = std::move(*gid);

@@ -30,6 +30,7 @@ EndpointInfo SomeEndpoint() {
   info.address = 0xffff800012345678;  // above 2^63: must survive
   info.buffer_bytes = 128;
   info.rd_atomic = 16;
+  info.receives = 512;
   info.wants_solicited = true;
   return info;
 }
@@ -45,6 +46,7 @@ TEST(MessagesTest, EndpointSurvivesTheWay) {
   EXPECT_EQ(after->qps[1].qpn, before.qps[1].qpn);
   EXPECT_EQ(after->rkey, before.rkey);
   EXPECT_EQ(after->address, before.address);
+  EXPECT_EQ(after->receives, 512u);
   EXPECT_TRUE(after->wants_solicited);
   EXPECT_EQ(after->gid.index, 3);
   EXPECT_EQ(after->gid.raw.raw[15], 15);
@@ -75,14 +77,13 @@ TEST_P(BadEndpointTest, IsRefusedByNameOfTheMember) {
   EXPECT_FALSE(EndpointInfoFromJson(frame));
 }
 
-INSTANTIATE_TEST_SUITE_P(Members, BadEndpointTest,
-                         testing::Values(Bad{"qps", 5}, Bad{"qps", json::array()},
-                                         Bad{"qps", json(std::vector<int>(kMaxQps + 1))},
-                                         Bad{"lid", 65536}, Bad{"mtu_bytes", 8192},
-                                         Bad{"mtu_bytes", 1.5}, Bad{"rkey", "xyz"},
-                                         Bad{"rkey", "0102030405"},
-                                         Bad{"address", "010203040506070809"}, Bad{"address", 17},
-                                         Bad{"gid", 5}, Bad{"rd_atomic", 256}));
+INSTANTIATE_TEST_SUITE_P(
+    Members, BadEndpointTest,
+    testing::Values(Bad{"qps", 5}, Bad{"qps", json::array()},
+                    Bad{"qps", json(std::vector<int>(kMaxQps + 1))}, Bad{"lid", 65536},
+                    Bad{"mtu_bytes", 8192}, Bad{"mtu_bytes", 1.5}, Bad{"rkey", "xyz"},
+                    Bad{"rkey", "0102030405"}, Bad{"address", "010203040506070809"},
+                    Bad{"address", 17}, Bad{"gid", 5}, Bad{"rd_atomic", 256}, Bad{"receives", -1}));
 
 class BadQpTest : public testing::TestWithParam<Bad> {};
 

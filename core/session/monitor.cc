@@ -9,7 +9,7 @@ Monitor::Monitor(PeerLink& link, Device& device, const Interrupt& interrupt, Dea
     : link_(link), device_(device), interrupt_(interrupt), deadline_(deadline) {
   link_.SetOnLoss([this] { stop_.Stop(StopReason::kPeerLost); });
   link_.SetOnFrame("abort", [this](const nlohmann::json&) { stop_.Stop(StopReason::kPeerLost); });
-  link_.SetOnFrame("done", [this](const nlohmann::json&) { stop_.Stop(StopReason::kDone); });
+  link_.SetOnFrame("done", [this](const nlohmann::json&) { Done(); });
   link_.SetOnTick([this] { Tick(); });
 }
 
@@ -18,6 +18,21 @@ Monitor::~Monitor() {
   link_.SetOnFrame("done", nullptr);
   link_.SetOnFrame("abort", nullptr);
   link_.SetOnLoss(nullptr);
+}
+
+void Monitor::Done() {
+  const std::lock_guard lock(mutex_);
+  if (hold_done_) {
+    done_held_ = true;
+  } else {
+    stop_.Stop(StopReason::kDone);
+  }
+}
+
+void Monitor::HoldDone(bool hold) {
+  const std::lock_guard lock(mutex_);
+  hold_done_ = hold;
+  if (!hold && std::exchange(done_held_, false)) stop_.Stop(StopReason::kDone);
 }
 
 void Monitor::Watch(IntervalRecorder* recorder) {

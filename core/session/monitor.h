@@ -28,6 +28,9 @@ class Monitor {
   Monitor& operator=(const Monitor&) = delete;
 
   StopSignal& stop() { return stop_; }
+  // While held, the peer's "done" does not stop this side, which has work of its own to finish; a
+  // "done" that came meanwhile stops it at the release.
+  void HoldDone(bool hold);
   // The recorder whose intervals are folded; null between phases. After Watch(nullptr) returns, no
   // fold is running.
   void Watch(IntervalRecorder* recorder);
@@ -36,6 +39,7 @@ class Monitor {
 
  private:
   void Tick();
+  void Done();
 
   PeerLink& link_;
   Device& device_;
@@ -44,6 +48,8 @@ class Monitor {
   StopSignal stop_;
   mutable std::mutex mutex_;
   IntervalRecorder* recorder_ = nullptr;
+  bool hold_done_ = false;
+  bool done_held_ = false;
   std::optional<std::string> device_event_;
   bool fatal_event_ = false;
 };

@@ -3,25 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <utility>
 
-#include "core/causes/completion_failure.h"
-#include "core/causes/completion_log.h"
+#include "core/endpoint/payload.h"
 #include "core/record/record_json.h"
-#include "core/selection/gid_pair.h"
-#include "core/session/latency_metrics.h"
 #include "core/session/messages.h"
+#include "core/session/run_failure.h"
 #include "core/session/steps.h"
 
 namespace verbscope {
 namespace {
-
-using std::chrono::milliseconds;
-
-// After a failed completion the rest of the queues is flushed; how long to wait for that.
-constexpr milliseconds kDrainTime(200);
 
 LoopLength WarmupLength(const Plan& plan, const Clock& clock) {
   LoopLength length;
@@ -44,6 +36,46 @@ LoopLength MeasuredLength(const Plan& plan, const Clock& clock) {
   return length;
 }
 
+// What the payload of one phase and direction is made from.
+uint64_t PayloadSeed(uint32_t run, uint64_t size_bytes, bool measured, LoopRole sender) {
+  return (size_bytes << 24) + (uint64_t{run} << 2) + (measured ? 2 : 0) +
+         (sender == LoopRole::kRequester ? 1 : 0);
+}
+
+LoopRole Other(LoopRole role) {
+  return role == LoopRole::kRequester ? LoopRole::kResponder : LoopRole::kRequester;
+}
+
+Error PayloadError(const Operation& operation, uint64_t size_bytes, std::string_view where,
+                   const PayloadMismatch& mismatch) {
+  Error error;
+  error.error_class = ErrorClass::kVerification;
+  error.message =
+      fmt::format("{} of {} bytes: {} {} is 0x{:02x}, expected 0x{:02x}", operation.name,
+                  size_bytes, where, mismatch.offset, mismatch.got, mismatch.expected);
+  error.cause = "data was damaged, lost or misplaced below the verbs interface";
+  error.next_step = "run it again with other --size values to see which bytes and sizes it hits";
+  return error;
+}
+
+CpuMetrics MakeCpuMetrics(const LoopOutcome& outcome, const ThreadUsage& usage, uint64_t messages,
+                          double seconds) {
+  CpuMetrics cpu;
+  cpu.cpu_s = static_cast<double>(usage.cpu_ns) * 1e-9;
+  if (seconds > 0) cpu.utilization = std::min(1.0, cpu.cpu_s / seconds);
+  if (messages > 0) cpu.us_per_message = cpu.cpu_s * 1e6 / static_cast<double>(messages);
+  cpu.voluntary_switches = static_cast<uint64_t>(usage.voluntary_switches);
+  cpu.involuntary_switches = static_cast<uint64_t>(usage.involuntary_switches);
+  cpu.events = outcome.wait.events;
+  cpu.empty_wakeups = outcome.wait.empty_wakeups;
+  cpu.lost_wakeups = outcome.wait.lost_wakeups;
+  if (outcome.wait.events > 0) {
+    cpu.completions_per_event =
+        static_cast<double>(outcome.received) / static_cast<double>(outcome.wait.events);
+  }
+  return cpu;
+}
+
 }  // namespace
 
 Status PointRun::Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64_t> passed_bytes) {
@@ -53,10 +85,11 @@ Status PointRun::Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64
   if (Status status = Connect(size_bytes); !status) return status;
   const LoopLength warmup = WarmupLength(plan_, side_.clock);
   if (warmup.messages > 0) {
-    if (Status status = RunPhase({.length = warmup, .measured = false}); !status) return status;
+    if (Status status = RunPhase(warmup, /*measured=*/false); !status) return status;
   }
-  const Phase measured = {.length = MeasuredLength(plan_, side_.clock), .measured = true};
-  if (Status status = RunPhase(measured); !status) return status;
+  if (Status status = RunPhase(MeasuredLength(plan_, side_.clock), /*measured=*/true); !status) {
+    return status;
+  }
   if (Status status = ExchangeResults(); !status) return status;
   // Both sides tear down only after both have everything: a QP that vanishes early would answer the
   // other side's last retransmission with silence.
@@ -87,75 +120,117 @@ Status PointRun::Connect(uint64_t size_bytes) {
   return Barrier(link_, "ready", deadline_);
 }
 
-Status PointRun::RunPhase(const Phase& phase) {
-  const Clock& clock = side_.clock;
-  const double share = operation_.shape == LoopShape::kPingPong ? 0.5 : 1.0;  // of what is timed
-  const auto recorder = std::make_unique<IntervalRecorder>(
-      clock.scale(share), clock.scale(1.0),
-      clock.scale().Ticks(static_cast<uint64_t>(plan_.interval_ns)));
-  LoopLength length;  // of the responder: until it is stopped
-  if (role_ == LoopRole::kRequester) length = phase.length;
-
-  monitor_.Watch(recorder.get());
-  const ThreadUsage before = ThreadUsage::Now();
-  const LoopOutcome outcome = RunLoop(length, *recorder);
-  const ThreadUsage usage = ThreadUsage::Now() - before;
-  monitor_.Watch(nullptr);
-  recorder->Finish(outcome.last_ticks);
-
-  if (phase.measured) {
-    FillResult(outcome, *recorder, usage);
-  } else if (measures()) {
-    warmup_ = MakeLatencyMetrics(recorder->total(), operation_);
+Status PointRun::RunPhase(LoopLength length, bool measured) {
+  if (plan_.verify) {
+    PreparePayload(measured);
+    if (Status status = Barrier(link_, "payload", deadline_); !status) return status;
   }
-  const bool done =
-      role_ == LoopRole::kRequester
-          ? outcome.end == LoopEnd::kComplete
-          : outcome.end == LoopEnd::kStopped && monitor_.stop().reason() == StopReason::kDone;
-  if (!done) return Fail(FailureOf(outcome));
-  if (Status status = EndPhase(outcome); !status) return status;
-  messages_before_ += outcome.received;
-  if (phase.measured) own_->complete = true;
+  Phase phase(role_, operation_, plan_, side_, *endpoint_, monitor_);
+  // With both sides sending, the other's end is not this side's.
+  monitor_.HoldDone(part_.sends && plan_.bidirectional);
+  const ThreadUsage before = ThreadUsage::Now();
+  LoopOutcome outcome = phase.Run(length);
+  const ThreadUsage usage = ThreadUsage::Now() - before;
+  phase.Finish(outcome);
+  const bool done = part_.sends ? outcome.end == LoopEnd::kComplete : WasDone(outcome);
+  Status status = done ? FinishTogether(phase, outcome) : Fail(FailureOf(outcome));
+  if (measured) {
+    FillResult(outcome, phase, usage);
+  } else {
+    warmup_ = phase.Latency();
+    warmup_bandwidth_ = phase.Bandwidth();
+  }
+  if (status && plan_.verify) status = CheckPayload(measured);
+  if (!status) return status;
+  messages_before_ += std::max(outcome.sent, outcome.received);
+  if (measured) own_->complete = true;
   return {};
 }
 
-LoopOutcome PointRun::RunLoop(const LoopLength& length, IntervalRecorder& recorder) {
-  const WaitMode wait = side_.settings.wait;
-  if (operation_.shape == LoopShape::kPingPong) {
-    PingPongSetup setup = endpoint_->PingPong(monitor_.stop(), recorder);
-    setup.shares_cpu = side_.shares_cpu;
-    return RunPingPong(role_, setup, length, wait, side_.clock);
-  }
-  RoundTripSetup setup = endpoint_->RoundTrips(monitor_.stop(), recorder);
-  setup.shares_cpu = side_.shares_cpu;
-  return role_ == LoopRole::kRequester ? RunRoundTrips(setup, length, wait, side_.clock)
-                                       : RunServed(setup, wait, side_.clock);
+bool PointRun::WasDone(const LoopOutcome& outcome) const {
+  return outcome.end == LoopEnd::kStopped && monitor_.stop().reason() == StopReason::kDone;
 }
 
-// The requester says how many round trips it made; the responder must have seen as many.
-Status PointRun::EndPhase(const LoopOutcome& outcome) {
-  if (role_ == LoopRole::kRequester) {
-    const nlohmann::json done = {{"type", "done"}, {"samples", outcome.samples}};
+// Each side that sends says how many messages it sent; the other must have seen as many.
+Status PointRun::FinishTogether(Phase& phase, LoopOutcome& outcome) {
+  if (part_.sends) {
+    const nlohmann::json done = {{"type", "done"}, {"sent", outcome.sent}};
     if (Status status = SendFrame(link_, done, deadline_); !status) return status;
-  } else {
+  }
+  if (plan_.bidirectional) {
+    monitor_.HoldDone(false);
+    const LoopOutcome tail = phase.RunTail();
+    if (!WasDone(tail)) return Fail(FailureOf(tail));
+    outcome.received += tail.received;
+  }
+  if (!part_.sends || plan_.bidirectional) {
     Expected<nlohmann::json> done = ReceiveFrame(link_, "done", deadline_);
     if (!done) return Fail(std::move(done.error()));
-    const Expected<uint64_t> samples = Unsigned(*done, "samples", 0, UINT64_MAX);
-    if (!samples) return Fail(samples.error());
-    if (measures() && *samples != outcome.samples) {
-      Error error;
-      error.error_class = ErrorClass::kRun;
-      error.message = fmt::format(
-          "the requester measured {} round trips, but {} messages were received and answered here",
-          *samples, outcome.samples);
-      error.cause = "messages were lost or doubled below the verbs interface";
-      error.next_step = fmt::format(
-          "run `verbscope {}` again and compare; check the device's firmware", plan_.command);
-      return Fail(std::move(error));
-    }
+    const Expected<uint64_t> sent = Unsigned(*done, "sent", 0, UINT64_MAX);
+    if (!sent) return Fail(sent.error());
+    if (Status status = TakeLast(phase, *sent, outcome); !status) return status;
     monitor_.stop().Reset();
   }
   return Barrier(link_, "phase", deadline_);
+}
+
+Status PointRun::TakeLast(Phase& phase, uint64_t sent, LoopOutcome& outcome) {
+  if (!part_.receives) return {};
+  if (operation_.shape == LoopShape::kStream && outcome.received < sent) {
+    const LoopOutcome last = phase.Drain(sent - outcome.received);
+    outcome.received += last.received;
+    if (last.end != LoopEnd::kComplete && last.end != LoopEnd::kStopped) {
+      return Fail(FailureOf(last));
+    }
+  }
+  if (outcome.received == sent) return {};
+  Error error;
+  error.error_class = ErrorClass::kVerification;
+  error.message = fmt::format("the other side sent {} messages of {} bytes, {} were received here",
+                              sent, size_bytes_, outcome.received);
+  error.cause = "completions or messages were lost or doubled below the verbs interface";
+  error.next_step = fmt::format("run `verbscope {}` again and compare; check the device's firmware",
+                                plan_.command);
+  return Fail(std::move(error));
+}
+
+// The last byte of a payload ping is its number.
+std::span<std::byte> PointRun::Verified(std::span<std::byte> part) const {
+  const bool numbered = operation_.shape == LoopShape::kPayloadPing && !part.empty();
+  return part.first(part.size() - (numbered ? 1 : 0));
+}
+
+bool PointRun::DataLandsHere() const {
+  switch (operation_.verb) {
+    case Verb::kSend:
+    case Verb::kWrite:
+      return role_ == LoopRole::kResponder || operation_.shape != LoopShape::kStream ||
+             plan_.bidirectional;
+    case Verb::kRead:
+      return part_.sends;
+    case Verb::kAtomic:
+      return false;  // the loop checks every result
+  }
+  return false;
+}
+
+void PointRun::PreparePayload(bool measured) {
+  if (operation_.verb == Verb::kAtomic) return;
+  FillPattern(Verified(endpoint_->sent_part()), PayloadSeed(run_, size_bytes_, measured, role_));
+  FillAgainst(Verified(endpoint_->received_part()),
+              PayloadSeed(run_, size_bytes_, measured, Other(role_)));
+}
+
+Status PointRun::CheckPayload(bool measured) {
+  if (!DataLandsHere()) return {};
+  const uint64_t seed = PayloadSeed(run_, size_bytes_, measured, Other(role_));
+  if (const auto wrong = FindMismatch(Verified(endpoint_->received_part()), seed); wrong) {
+    return Fail(PayloadError(operation_, size_bytes_, "byte", *wrong));
+  }
+  if (const auto broken = FindBrokenGuard(endpoint_->guard_part()); broken) {
+    return Fail(PayloadError(operation_, size_bytes_, "guard byte behind the buffer", *broken));
+  }
+  return {};
 }
 
 Status PointRun::ExchangeResults() {
@@ -169,6 +244,20 @@ Status PointRun::ExchangeResults() {
   return {};
 }
 
+Error PointRun::FailureOf(const LoopOutcome& outcome) {
+  return ExplainFailure({.side = side_,
+                         .plan = plan_,
+                         .operation = operation_,
+                         .endpoint = *endpoint_,
+                         .remote = remote_,
+                         .monitor = monitor_,
+                         .link = link_,
+                         .size_bytes = size_bytes_,
+                         .messages_before = messages_before_,
+                         .passed_bytes = passed_bytes_},
+                        outcome);
+}
+
 Point PointRun::MakePoint() const {
   const WaitMode wait = side_.settings.wait;
   Point point;
@@ -178,145 +267,41 @@ Point PointRun::MakePoint() const {
   point.wait = wait.kind == WaitKind::kHybrid ? "hybrid" : ToText(wait);
   if (wait.kind == WaitKind::kHybrid) point.spin_ns = wait.spin_ns;
   point.tx_depth = plan_.tx_depth;
+  if (plan_.rate_per_s > 0) point.rate_per_s = plan_.rate_per_s;
+  if (plan_.imm) point.imm = true;
+  if (plan_.bidirectional) point.bidirectional = true;
+  if (plan_.post_list != 1) point.post_list = plan_.post_list;
+  if (operation_.verb == Verb::kAtomic) point.atomic_op = ToText(plan_.atomic_op);
   return point;
 }
 
-void PointRun::FillResult(const LoopOutcome& outcome, IntervalRecorder& recorder,
-                          const ThreadUsage& usage) {
+void PointRun::FillResult(const LoopOutcome& outcome, Phase& phase, const ThreadUsage& usage) {
   Result result;
   result.point = MakePoint();
   result.side = role_ == LoopRole::kRequester ? "requester" : "responder";
   result.run = run_;
   result.complete = false;  // until the phase has ended as planned
-  if (measures()) result.metrics.latency = MakeLatencyMetrics(recorder.total(), operation_);
+  result.metrics.latency = phase.Latency();
+  result.metrics.bandwidth = phase.Bandwidth();
   result.metrics.warmup = std::move(warmup_);
+  result.metrics.warmup_bandwidth = warmup_bandwidth_;
 
   const double seconds = static_cast<double>(side_.clock.scale(1.0).Nanoseconds(
                              outcome.last_ticks - outcome.first_ticks)) *
                          1e-9;
-  const auto messages = static_cast<double>(outcome.samples);
-  if (measures()) {
+  const uint64_t messages = part_.sends ? outcome.samples : outcome.received;
+  if (result.metrics.latency) {
     LoadMetrics load;
-    if (seconds > 0) load.achieved_per_s = messages / seconds;
+    if (seconds > 0) load.achieved_per_s = static_cast<double>(outcome.samples) / seconds;
+    if (plan_.rate_per_s > 0) {
+      load.offered_per_s = plan_.rate_per_s;
+      load.late_sends = outcome.late_sends;
+    }
     result.metrics.load = load;
   }
-
-  CpuMetrics cpu;
-  cpu.cpu_s = static_cast<double>(usage.cpu_ns) * 1e-9;
-  if (seconds > 0) cpu.utilization = std::min(1.0, cpu.cpu_s / seconds);
-  if (outcome.samples > 0) cpu.us_per_message = cpu.cpu_s * 1e6 / messages;
-  cpu.voluntary_switches = static_cast<uint64_t>(usage.voluntary_switches);
-  cpu.involuntary_switches = static_cast<uint64_t>(usage.involuntary_switches);
-  cpu.events = outcome.wait.events;
-  cpu.empty_wakeups = outcome.wait.empty_wakeups;
-  cpu.lost_wakeups = outcome.wait.lost_wakeups;
-  if (outcome.wait.events > 0) {
-    cpu.completions_per_event =
-        static_cast<double>(outcome.received) / static_cast<double>(outcome.wait.events);
-  }
-  result.metrics.cpu = cpu;
-  result.intervals = recorder.TakeRows();
+  result.metrics.cpu = MakeCpuMetrics(outcome, usage, messages, seconds);
+  result.intervals = phase.TakeIntervals();
   own_ = std::move(result);
-}
-
-Error PointRun::FailureOf(const LoopOutcome& outcome) {
-  if (outcome.end == LoopEnd::kPollFailed && outcome.wait_error) return *outcome.wait_error;
-  if (outcome.end == LoopEnd::kPollFailed) {
-    Error error = CallError(ErrorClass::kRun, "ibv_poll_cq", side_.device->info().name, EIO);
-    error.cause = "the device or its driver reset, or the CQ overran";
-    return error;
-  }
-  // Every queue may hold the first real error: a receive is often flushed before the failed send is
-  // looked at.
-  CompletionLog log;
-  log.AddSuccesses(endpoint_->qp()->qp_num, messages_before_ + outcome.received);
-  const bool failed_completion =
-      outcome.end == LoopEnd::kSendFailed || outcome.end == LoopEnd::kRecvFailed;
-  if (failed_completion) log.Add(outcome.failure);
-  const StopReason reason = monitor_.stop().reason();
-  // Someone else saw the fault first: this side's own completion may be a moment behind.
-  const bool look =
-      failed_completion || reason == StopReason::kDevice || reason == StopReason::kPeerLost;
-  DrainCompletions(*endpoint_, log, Deadline::After(look ? kDrainTime : milliseconds(0)));
-  std::optional<CompletionFailure> failure = log.FirstFailure();
-  // A flush explains a stop that was asked for no better than its own reason does; nor does an
-  // answer that never came, once the peer has said that it gives up.
-  const bool asked_to_stop = monitor_.stop().reason() != StopReason::kNone;
-  // What fails after the port went down says nothing more than that.
-  const std::string event = monitor_.device_event().value_or("");
-  if (event.starts_with("PORT_ERR") || event.starts_with("DEVICE_FATAL")) {
-    return StopError(StopReason::kDevice);
-  }
-  const bool echo =
-      failure && (failure->status == IBV_WC_WR_FLUSH_ERR ||
-                  (failure->status == IBV_WC_RETRY_EXC_ERR && reason == StopReason::kPeerLost));
-  if (failure && !(echo && asked_to_stop)) {
-    return ExplainFailure(*std::move(failure), outcome);
-  }
-  if (outcome.end == LoopEnd::kPostFailed) {
-    Error error = CallError(ErrorClass::kRun, "ibv_post_send or ibv_post_recv",
-                            fmt::format("message {}", messages_before_ + outcome.sent + 1),
-                            outcome.post_errno);
-    error.cause = outcome.post_errno == ENOMEM ? "the queue is full" : "the QP is in error";
-    return error;
-  }
-  return StopError(monitor_.stop().reason());
-}
-
-// Adds what the completion does not say.
-Error PointRun::ExplainFailure(CompletionFailure failure, const LoopOutcome& outcome) {
-  failure.op = failure.wr_id == kSendWrId ? std::string(operation_.name) : "receive";
-  failure.size_bytes = size_bytes_;
-  failure.message_number = messages_before_ + outcome.sent;
-  failure.remote_qp_num = remote_.qps.front().qpn;
-  if (Expected<ibv_qp_state> state = side_.device->QueryQpState(endpoint_->qp()); state) {
-    failure.qp_state = QpStateName(*state);
-  }
-  failure.link_layer = side_.port.link_layer;
-  failure.gid_pair = fmt::format("{} with {}", DescribeGid(side_.gid), DescribeGid(remote_.gid));
-  failure.path_mtu_bytes = side_.path_mtu_bytes;
-  failure.passed_bytes = passed_bytes_;
-  failure.timeout_code = plan_.timeout_code;
-  failure.retry_count = plan_.retry_count;
-  failure.rnr_timer_code = plan_.rnr_timer_code;
-  failure.rnr_retry = plan_.rnr_retry;
-  Error error = ExplainCompletion(failure);
-  if (const std::optional<std::string> event = monitor_.device_event(); event) {
-    error.message += fmt::format("; the device reported {}", *event);
-  }
-  return error;
-}
-
-Error PointRun::StopError(StopReason reason) {
-  Error error;
-  error.error_class = ErrorClass::kRun;
-  switch (reason) {
-    case StopReason::kInterrupted:
-      return InterruptedError();
-    case StopReason::kDeadline:
-      return DeadlineError(plan_);
-    case StopReason::kDevice:
-      error.message = fmt::format("the device reported: {}", monitor_.device_event().value_or(""));
-      error.cause = "the port or its netdev went down, or the device failed";
-      error.next_step =
-          "look at the cable, at `ip link` and at the kernel log (dmesg) of both hosts";
-      return error;
-    case StopReason::kPeerLost: {
-      // The link knows how: an abort with the peer's own error, or the way the connection ended.
-      Expected<nlohmann::json> frame =
-          ReceiveFrame(link_, "barrier", Deadline::After(std::chrono::seconds(1)));
-      if (!frame) return std::move(frame.error());
-      break;
-    }
-    case StopReason::kDone:
-      error.message = "the peer ended the run early";
-      return error;
-    case StopReason::kNone:
-      break;
-  }
-  error.error_class = ErrorClass::kInternal;
-  error.message = "the measuring loop ended without a reason";
-  return error;
 }
 
 }  // namespace verbscope

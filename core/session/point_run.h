@@ -7,17 +7,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "core/base/deadline.h"
 #include "core/base/error.h"
-#include "core/causes/completion_failure.h"
 #include "core/endpoint/endpoint.h"
 #include "core/host/thread_usage.h"
-#include "core/loops/ping_pong.h"
+#include "core/loops/loop.h"
 #include "core/plan/operation.h"
 #include "core/plan/plan.h"
 #include "core/record/record.h"
 #include "core/session/monitor.h"
+#include "core/session/phase.h"
 #include "core/session/side.h"
 #include "transports/control/peer_link.h"
 
@@ -31,6 +32,7 @@ class PointRun {
         side_(side),
         plan_(plan),
         operation_(OperationOf(plan)),
+        part_(PartOf(role, operation_, plan)),
         link_(link),
         monitor_(monitor),
         deadline_(deadline) {}
@@ -44,30 +46,26 @@ class PointRun {
   std::optional<Result> TakePeer() { return std::move(peer_); }
 
  private:
-  struct Phase {
-    LoopLength length;
-    bool measured = false;
-  };
-
   Status Connect(uint64_t size_bytes);
-  Status RunPhase(const Phase& phase);
-  LoopOutcome RunLoop(const LoopLength& length, IntervalRecorder& recorder);
-  // Whether this side times anything.
-  bool measures() const {
-    return role_ == LoopRole::kRequester || operation_.shape == LoopShape::kPingPong;
-  }
-  Status EndPhase(const LoopOutcome& outcome);
+  Status RunPhase(LoopLength length, bool measured);
+  bool WasDone(const LoopOutcome& outcome) const;  // stopped by the peer's end
+  Status FinishTogether(Phase& phase, LoopOutcome& outcome);
+  Status TakeLast(Phase& phase, uint64_t sent, LoopOutcome& outcome);
+  // Of --verify: before and after a phase, on the sides where data lands.
+  std::span<std::byte> Verified(std::span<std::byte> part) const;
+  bool DataLandsHere() const;
+  void PreparePayload(bool measured);
+  Status CheckPayload(bool measured);
   Status ExchangeResults();
   Error FailureOf(const LoopOutcome& outcome);
-  Error ExplainFailure(CompletionFailure failure, const LoopOutcome& outcome);
-  Error StopError(StopReason reason);
-  void FillResult(const LoopOutcome& outcome, IntervalRecorder& recorder, const ThreadUsage& usage);
+  void FillResult(const LoopOutcome& outcome, Phase& phase, const ThreadUsage& usage);
   Point MakePoint() const;
 
   const LoopRole role_;
   SideState& side_;
   const Plan& plan_;
   const Operation operation_;
+  const Part part_;
   PeerLink& link_;
   Monitor& monitor_;
   const Deadline deadline_;
@@ -78,6 +76,7 @@ class PointRun {
   EndpointInfo remote_;
   std::unique_ptr<Endpoint> endpoint_;
   std::optional<LatencyMetrics> warmup_;
+  std::optional<BandwidthMetrics> warmup_bandwidth_;
   std::optional<Result> own_;
   std::optional<Result> peer_;
 };

@@ -56,18 +56,19 @@ Status RunPoints(LoopRole role, SideState& side, const Plan& plan, PeerLink& lin
 }
 
 void SetVerdict(Record& record) {
-  bool samples = false;
-  for (const Result& result : record.results) {
-    samples = samples ||
-              (result.complete && result.metrics.latency && result.metrics.latency->samples > 0);
-  }
+  const bool samples = std::ranges::any_of(record.results, [](const Result& result) {
+    const Metrics& metrics = result.metrics;
+    return result.complete && ((metrics.latency && metrics.latency->samples > 0) ||
+                               (metrics.bandwidth && metrics.bandwidth->messages > 0));
+  });
   if (!record.error && !samples) {
     Error error;
     error.error_class = ErrorClass::kRun;
     error.message = "the run ended without a single sample";
     record.error = std::move(error);
   }
-  record.verdict = record.error ? "error" : "pass";
+  const bool failed = record.error && record.error->error_class == ErrorClass::kVerification;
+  record.verdict = failed ? "fail" : record.error ? "error" : "pass";
   record.exit_code = record.error ? ExitCode(record.error->error_class) : 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include "core/base/deadline.h"
 #include "core/base/error.h"
-#include "core/loops/ping_pong.h"
+#include "core/loops/loop.h"
 #include "core/record/record.h"
 #include "core/session/session.h"
 #include "core/session/side.h"

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 
 namespace verbscope {
 namespace {
@@ -77,15 +78,40 @@ EventCore::Wake EventCore::Sleep(ibv_wc& wc) {
       return Wake::kFailed;
     }
     if (polled > 0) {
-      // With a readable channel the event is merely late: it is read at the next sleep.
-      if (!ChannelReadable(kLostWakeupGraceMs)) {
-        ++counters_.lost_wakeups;
-        armed_ = false;
-      }
+      JudgeLate();
       return Wake::kCompletion;
     }
     if (stop_.stopped()) return Wake::kStopped;
   }
+}
+
+void EventCore::JudgeLate() {
+  // With a readable channel the event is merely late: it is read at the next sleep.
+  if (ChannelReadable(kLostWakeupGraceMs)) return;
+  ++counters_.lost_wakeups;
+  armed_ = false;
+}
+
+EventCore::Wake EventCore::SleepFor(ibv_wc& wc, int64_t ns) {
+  pollfd channel = {.fd = cq_->channel->fd, .events = POLLIN, .revents = 0};
+  const timespec timeout = {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+  stop_.BeginSleep();
+  const int ready = stop_.stopped() ? 0 : ::ppoll(&channel, 1, &timeout, nullptr);
+  stop_.EndSleep();
+  if (ready > 0) {
+    const Read read = ReadEvent();
+    if (read == Read::kEvent) return Wake::kEvent;
+    if (read == Read::kFailed) return Wake::kFailed;
+  }
+  if (stop_.stopped()) return Wake::kStopped;
+  const int polled = ibv_poll_cq(cq_, 1, &wc);
+  if (polled < 0) {
+    error_ = CallError(ErrorClass::kRun, "ibv_poll_cq", "1 entry", errno);
+    return Wake::kFailed;
+  }
+  if (polled == 0) return Wake::kTimeout;
+  JudgeLate();
+  return Wake::kCompletion;
 }
 
 }  // namespace verbscope

@@ -1,11 +1,16 @@
 // Three ways to wait for the next completion of a CQ. A measuring loop is written once and
 // instantiated for each, so that event mode and busy polling are compared in the same loop.
 //
-// All have one function, `int Next(ibv_wc& wc)`:
-//   1   wc is the next completion (its status may be an error)
+// All have `int Next(ibv_wc* wcs, int most)`, which waits for one completion and takes up to
+// `most`:
+//   >0  so many completions (their status may be an error)
 //   0   stop was asked for and the CQ is empty
 //   -1  the device failed to poll, arm or deliver an event; error() says how the last two failed
-// It is called by the one thread that owns the CQ, after StopSignal::Attach.
+// and `int NextUntil<Clock>(ibv_wc& wc, uint64_t until, const TickScale& scale)` for loops with a
+// schedule: as Next for one completion, or kTimeUp once the clock has reached `until`, in ticks.
+// Busy pollers poll until then; sleepers sleep until kSpinBeforeNs before it and then poll, so that
+// a wake-up of the scheduler makes nothing late, and the CPU figures still mean something.
+// They are called by the one thread that owns the CQ, after StopSignal::Attach.
 //
 // Event mode follows one order, in EventCore and nowhere else:
 //     arm, drain, blocking read, acknowledge, re-arm, drain
@@ -23,10 +28,12 @@
 #include <infiniband/verbs.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/clock/tick_scale.h"
 #include "core/wait/stop.h"
 #include "transports/device.h"
 
@@ -47,6 +54,9 @@ struct WaitCounters {
   uint64_t lost_wakeups = 0;
 };
 
+inline constexpr int kTimeUp = -2;
+inline constexpr int64_t kSpinBeforeNs = 50'000;
+
 // With fewer CPUs than pollers a poller offers its CPU after so many empty polls in a row (tens of
 // microseconds), so that two of them do not spend the scheduler's whole time slice on each message.
 inline constexpr uint32_t kEmptyPollsPerYield = 2048;
@@ -58,23 +68,38 @@ class BasicBusyPoll {
  public:
   BasicBusyPoll(ibv_cq* cq, const StopSignal& stop) : cq_(cq), stop_(stop) {}
 
-  int Next(ibv_wc& wc) {
-    for ([[maybe_unused]] uint32_t empty = 1;; ++empty) {
-      const int polled = ibv_poll_cq(cq_, 1, &wc);
+  int Next(ibv_wc* wcs, int most) {
+    for (uint32_t empty = 1;; ++empty) {
+      const int polled = ibv_poll_cq(cq_, most, wcs);
       if (polled != 0) [[likely]] {
         return polled;
       }
       if (stop_.stopped()) return 0;
-      if constexpr (kYield) {
-        if (empty % kEmptyPollsPerYield == 0) ::sched_yield();
-      }
-      if constexpr (kPause) CpuPause();
+      Rest(empty);
+    }
+  }
+
+  template <class Clock>
+  int NextUntil(ibv_wc& wc, uint64_t until, const TickScale& /*scale*/) {
+    for (uint32_t empty = 1;; ++empty) {
+      const int polled = ibv_poll_cq(cq_, 1, &wc);
+      if (polled != 0) return polled;
+      if (stop_.stopped()) return 0;
+      if (Clock::Now() >= until) return kTimeUp;
+      Rest(empty);
     }
   }
 
   WaitCounters counters() const { return {}; }
 
  private:
+  void Rest([[maybe_unused]] uint32_t empty) {
+    if constexpr (kYield) {
+      if (empty % kEmptyPollsPerYield == 0) ::sched_yield();
+    }
+    if constexpr (kPause) CpuPause();
+  }
+
   ibv_cq* cq_;
   const StopSignal& stop_;
 };
@@ -95,8 +120,11 @@ class EventCore {
 
   // The CQ is armed and was found empty. Sleeps until an event came and acknowledges it, or until
   // stop was asked for. After a lost wake-up `wc` holds the completion whose event never came.
-  enum class Wake { kEvent, kCompletion, kStopped, kFailed };
+  enum class Wake { kEvent, kCompletion, kStopped, kFailed, kTimeout };
   Wake Sleep(ibv_wc& wc);
+  // The same for at most `ns`, then kTimeout.
+  Wake SleepFor(ibv_wc& wc, int64_t ns);
+  bool stopped() const { return stop_.stopped(); }
 
   void CountEmptyWakeup() { ++counters_.empty_wakeups; }
   const WaitCounters& counters() const { return counters_; }
@@ -106,6 +134,8 @@ class EventCore {
   enum class Read { kEvent, kInterrupted, kFailed };
   Read ReadEvent();
   bool ChannelReadable(int timeout_ms) const;
+  // A completion was found that no event has told of yet.
+  void JudgeLate();
 
   Device& device_;
   ibv_cq* cq_;
@@ -116,16 +146,19 @@ class EventCore {
   std::optional<Error> error_;
 };
 
-// Sleeps in a blocking read of the completion channel, as applications do.
-class EventWait {
+// Sleeps in a blocking read of the completion channel, as applications do. kRearmsAtOnce: after an
+// event it arms before it takes what has come, so that it is armed whenever it is not sleeping;
+// else only just before it sleeps.
+template <bool kRearmsAtOnce>
+class BasicEventWait {
  public:
-  EventWait(Device& device, ibv_cq* cq, bool solicited_only, StopSignal& stop)
+  BasicEventWait(Device& device, ibv_cq* cq, bool solicited_only, StopSignal& stop)
       : core_(device, cq, solicited_only, stop), cq_(cq) {}
 
-  int Next(ibv_wc& wc) {
+  int Next(ibv_wc* wcs, int most) {
     bool woken = false;
     for (;;) {
-      const int polled = ibv_poll_cq(cq_, 1, &wc);
+      const int polled = ibv_poll_cq(cq_, most, wcs);
       if (polled != 0) return polled;
       if (woken) core_.CountEmptyWakeup();
       woken = false;
@@ -133,10 +166,45 @@ class EventWait {
         if (!core_.Arm()) return -1;
         continue;  // drain after arming
       }
-      switch (core_.Sleep(wc)) {
+      switch (core_.Sleep(*wcs)) {
         case EventCore::Wake::kEvent:
-          if (!core_.Arm()) return -1;
+          if constexpr (kRearmsAtOnce) {
+            if (!core_.Arm()) return -1;
+          }
           woken = true;
+          break;
+        case EventCore::Wake::kCompletion:
+          return 1;
+        case EventCore::Wake::kStopped:
+          return 0;
+        case EventCore::Wake::kTimeout:
+        case EventCore::Wake::kFailed:
+          return -1;
+      }
+    }
+  }
+
+  template <class Clock>
+  int NextUntil(ibv_wc& wc, uint64_t until, const TickScale& scale) {
+    bool woken = false;
+    for (;;) {
+      const int polled = ibv_poll_cq(cq_, 1, &wc);
+      if (polled != 0) return polled;
+      if (woken) core_.CountEmptyWakeup();
+      woken = false;
+      if (core_.stopped()) return 0;
+      const int64_t left_ns = scale.Nanoseconds(until - Clock::Now());
+      if (left_ns <= 0) return kTimeUp;
+      if (left_ns <= kSpinBeforeNs) continue;
+      if (!core_.armed()) {
+        if (!core_.Arm()) return -1;
+        continue;  // drain after arming
+      }
+      switch (core_.SleepFor(wc, left_ns - kSpinBeforeNs)) {
+        case EventCore::Wake::kEvent:
+          woken = true;
+          break;
+        case EventCore::Wake::kTimeout:
           break;
         case EventCore::Wake::kCompletion:
           return 1;
@@ -156,58 +224,50 @@ class EventWait {
   ibv_cq* cq_;
 };
 
+using EventWait = BasicEventWait</*kRearmsAtOnce=*/true>;
+
 // Spins for a budget, then arms and sleeps. Armed only when it goes to sleep, so that a short wait
 // makes no event at all. `Clock` is CpuCounter or PosixClock; the budget is in its ticks.
 template <class Clock>
 class HybridWait {
  public:
   HybridWait(Device& device, ibv_cq* cq, uint64_t spin_ticks, StopSignal& stop)
-      : core_(device, cq, /*solicited_only=*/false, stop),
+      : event_(device, cq, /*solicited_only=*/false, stop),
         cq_(cq),
         spin_ticks_(spin_ticks),
         stop_(stop) {}
 
-  int Next(ibv_wc& wc) {
-    for (;;) {
-      const int polled = Spin(wc);
-      if (polled != 0) return polled;
-      if (stop_.stopped()) return 0;
-      if (!core_.Arm()) return -1;
-      const int drained = ibv_poll_cq(cq_, 1, &wc);
-      if (drained != 0) return drained;
-      switch (core_.Sleep(wc)) {
-        case EventCore::Wake::kEvent: {
-          const int after = ibv_poll_cq(cq_, 1, &wc);
-          if (after != 0) return after;
-          core_.CountEmptyWakeup();
-          break;
-        }
-        case EventCore::Wake::kCompletion:
-          return 1;
-        case EventCore::Wake::kStopped:
-          return 0;
-        case EventCore::Wake::kFailed:
-          return -1;
-      }
-    }
+  int Next(ibv_wc* wcs, int most) {
+    const int polled = Spin(wcs, most, UINT64_MAX);
+    if (polled != 0 || stop_.stopped()) return polled;
+    return event_.Next(wcs, most);
   }
 
-  WaitCounters counters() const { return core_.counters(); }
-  std::optional<Error> error() const { return core_.error(); }
+  template <class>
+  int NextUntil(ibv_wc& wc, uint64_t until, const TickScale& scale) {
+    const int polled = Spin(&wc, 1, until);
+    if (polled != 0 || stop_.stopped()) return polled;
+    if (Clock::Now() >= until) return kTimeUp;
+    return event_.template NextUntil<Clock>(wc, until, scale);
+  }
+
+  WaitCounters counters() const { return event_.counters(); }
+  std::optional<Error> error() const { return event_.error(); }
 
  private:
-  // 0: the budget is used up and the CQ is empty.
-  int Spin(ibv_wc& wc) {
+  // 0: the budget is used up, or `until` has come, and the CQ is empty.
+  int Spin(ibv_wc* wcs, int most, uint64_t until) {
     const uint64_t start = Clock::Now();
+    const uint64_t end = std::min(until, start + spin_ticks_);
     do {
-      const int polled = ibv_poll_cq(cq_, 1, &wc);
+      const int polled = ibv_poll_cq(cq_, most, wcs);
       if (polled != 0) return polled;
       if (stop_.stopped()) return 0;
-    } while (Clock::Now() - start < spin_ticks_);
+    } while (Clock::Now() < end);
     return 0;
   }
 
-  EventCore core_;
+  BasicEventWait</*kRearmsAtOnce=*/false> event_;
   ibv_cq* cq_;
   uint64_t spin_ticks_;
   const StopSignal& stop_;

@@ -52,7 +52,7 @@ class WaitTest : public testing::Test {
 template <class Waiter>
 uint64_t NextId(Waiter& waiter) {
   ibv_wc wc = {};
-  EXPECT_EQ(waiter.Next(wc), 1);
+  EXPECT_EQ(waiter.Next(&wc, 1), 1);
   return wc.wr_id;
 }
 
@@ -65,7 +65,7 @@ TEST_F(WaitTest, BusyPollReturnsCompletionsInOrderAndStopsWhenEmpty) {
   EXPECT_EQ(NextId(wait), 1u);  // what is there is delivered even after stop
   EXPECT_EQ(NextId(wait), 2u);
   ibv_wc wc;
-  EXPECT_EQ(wait.Next(wc), 0);
+  EXPECT_EQ(wait.Next(&wc, 1), 0);
 }
 
 TEST_F(WaitTest, EventWaitArmsBeforeItSleepsAndReArmsAfterEachEvent) {
@@ -135,7 +135,7 @@ TEST_F(WaitTest, StopEndsABlockedEventWait) {
   fabric().RunAt(FakePoint::kBeforeEventRead, cq()->channel,
                  [&] { stop_.Stop(StopReason::kPeerLost); });
   ibv_wc wc;
-  EXPECT_EQ(wait.Next(wc), 0);
+  EXPECT_EQ(wait.Next(&wc, 1), 0);
   ExpectAllAcknowledged();
 }
 

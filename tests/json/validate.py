@@ -245,8 +245,9 @@ def result_problems(result):
     for group in ("latency", "warmup"):
         if group in metrics:
             yield from (f"{group}: {problem}" for problem in latency_problems(metrics[group]))
-    if "bandwidth" in metrics:
-        yield from (f"bandwidth: {p}" for p in bandwidth_problems(metrics["bandwidth"]))
+    for key in ("bandwidth", "warmup_bandwidth"):
+        if key in metrics:
+            yield from (f"{key}: {p}" for p in bandwidth_problems(metrics[key]))
     yield from interval_problems(result["intervals"])
 
 
