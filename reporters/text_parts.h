@@ -26,8 +26,9 @@ bool IsWorthABlock(const Result& result, const Canvas& canvas);
 // "send 64 bytes, 1 QP, wait busy": what the result is about. Without the size for a table of
 // sizes.
 std::string PointText(const Result& result, bool with_size, const Canvas& canvas);
-// "half round trip: time from posting a SEND …; ended by: receive completion".
+// What the bandwidth of the result is of, and over which time.
 std::string BandwidthText(const Result& result);
+// "half round trip: time from posting a SEND …; ended by: receive completion".
 std::string DefinitionText(const LatencyMetrics& latency, const std::string& op);
 
 // text_table.cc: several results, one line each, in groups that differ by size or run only.

@@ -111,6 +111,26 @@ void DrawCpu(const CpuMetrics& cpu, Canvas& canvas) {
                   cpu.lost_wakeups > 0 ? Ink::kRed : Ink::kPlain);
 }
 
+// The slowest and the fastest full interval: an average hides both.
+void DrawRates(const std::vector<IntervalRow>& rows, Canvas& canvas) {
+  if (rows.size() < 3) return;
+  std::optional<double> least;
+  std::optional<double> most;
+  for (auto row = rows.begin(); row != rows.end() - 1; ++row) {  // the last one is not full
+    const double seconds = row->to_s - row->from_s;
+    if (seconds <= 0) continue;
+    const double rate = row->gbit_per_s.value_or(static_cast<double>(row->messages) / seconds);
+    least = std::min(least.value_or(rate), rate);
+    most = std::max(most.value_or(rate), rate);
+  }
+  if (!least) return;
+  const bool bits = rows.front().gbit_per_s.has_value();
+  canvas.Labelled("in time",
+                  fmt::format("from {:.{}f} to {:.{}f} {} over {} intervals of {:.0f} ms", *least,
+                              bits ? 3 : 0, *most, bits ? 3 : 0, bits ? "Gb/s" : "messages/s",
+                              rows.size() - 1, (rows.front().to_s - rows.front().from_s) * 1e3));
+}
+
 void DrawBandwidth(const Result& result, Canvas& canvas) {
   const BandwidthMetrics& bandwidth = *result.metrics.bandwidth;
   canvas.Wrapped(2, BandwidthText(result));
@@ -143,26 +163,6 @@ void DrawLoad(const LoadMetrics& load, Canvas& canvas) {
   text += ", achieved " + rate(load.achieved_per_s);
   if (load.late_sends) text += fmt::format(", {} sent late", CountText(*load.late_sends));
   canvas.Labelled("load", text);
-}
-
-// The slowest and the fastest full interval: an average hides both.
-void DrawRates(const std::vector<IntervalRow>& rows, Canvas& canvas) {
-  if (rows.size() < 3) return;
-  std::optional<double> least;
-  std::optional<double> most;
-  for (auto row = rows.begin(); row != rows.end() - 1; ++row) {  // the last one is not full
-    const double seconds = row->to_s - row->from_s;
-    if (seconds <= 0) continue;
-    const double rate = row->gbit_per_s.value_or(static_cast<double>(row->messages) / seconds);
-    least = std::min(least.value_or(rate), rate);
-    most = std::max(most.value_or(rate), rate);
-  }
-  if (!least) return;
-  const bool bits = rows.front().gbit_per_s.has_value();
-  canvas.Labelled("in time",
-                  fmt::format("from {:.{}f} to {:.{}f} {} over {} intervals of {:.0f} ms", *least,
-                              bits ? 3 : 0, *most, bits ? 3 : 0, bits ? "Gb/s" : "messages/s",
-                              rows.size() - 1, (rows.front().to_s - rows.front().from_s) * 1e3));
 }
 
 void DrawIntervals(const std::vector<IntervalRow>& rows, Canvas& canvas) {
