@@ -140,7 +140,9 @@ class SoftCore final : public EventSink, public CompletionFilter {
   void OnQpEvent(ibv_event_type type, QueuePair& qp) override;
   void OnCqError(CompletionQueue& cq) override;
   void OnSrqEvent(ibv_event_type type, ReceiveQueue& srq) override;
-  void Apply(ibv_wc& wc) override { completion_faults_.Apply(wc); }
+  CompletionFate Apply(CompletionKind kind, ibv_wc& wc) override {
+    return completion_faults_.Apply(kind, wc);
+  }
 
   // Lock held. The oldest asynchronous event.
   std::optional<ibv_async_event> TakeAsyncEvent();

@@ -101,6 +101,10 @@ bool CompletionQueue::Resize(uint32_t capacity) {
 }
 
 void CompletionQueue::Purge(uint32_t qp_num) {
+  if (held_ && held_->wc.qp_num == qp_num) {
+    *held_->released += held_->queue_slots;
+    held_.reset();
+  }
   const uint32_t tail = tail_.load(std::memory_order_relaxed);
   uint32_t kept = head_;
   for (uint32_t at = head_; at != tail; ++at) {

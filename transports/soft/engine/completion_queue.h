@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace verbscope::soft {
@@ -32,6 +33,18 @@ class CompletionQueue {
   // `queue_slots`: polling this completion frees so many slots of its work queue, counted in
   // `*released` (which must live until the completion is polled or purged).
   Pushed Push(const ibv_wc& wc, bool solicited, uint32_t* released, uint32_t queue_slots);
+
+  // One completion outside of the queue, which waits to be pushed behind the next one
+  // (CompletionFate::kHoldBehind). Not counted by size.
+  struct Held {
+    ibv_wc wc;
+    bool solicited;
+    uint32_t* released;  // as for Push
+    uint32_t queue_slots;
+  };
+  bool holds() const { return held_.has_value(); }
+  void Hold(const Held& completion) { held_ = completion; }
+  std::optional<Held> TakeHeld() { return std::exchange(held_, std::nullopt); }
 
   // Moves up to `count` completions, oldest first. Returns how many.
   int Poll(int count, ibv_wc* out);
@@ -59,7 +72,8 @@ class CompletionQueue {
   uint32_t capacity() const { return capacity_; }
   // A new capacity, at least what is stored. False: too small.
   bool Resize(uint32_t capacity);
-  // Forgets the completions of a QP that is reset or destroyed; their slots are free.
+  // Forgets the completions of a QP that is reset or destroyed, also a held one; their slots are
+  // free.
   void Purge(uint32_t qp_num);
 
  private:
@@ -84,6 +98,7 @@ class CompletionQueue {
   uint32_t moderated_ = 0;           // completions held back since the arming
   bool moderation_started_ = false;  // the period runs from the next Tick
   std::optional<uint64_t> moderation_deadline_;
+  std::optional<Held> held_;
 };
 
 }  // namespace verbscope::soft

@@ -150,5 +150,26 @@ TEST_F(CompletionQueueTest, PurgeTakesTheCompletionsOfOneQp) {
   for (const uint64_t id : {1, 3, 5}) EXPECT_EQ(PollOne(cq), id);
 }
 
+TEST_F(CompletionQueueTest, AHeldCompletionIsNoneOfTheQueueUntilItIsPushed) {
+  CompletionQueue cq(1);
+  ibv_wc wc = {};
+  wc.wr_id = 7;
+  wc.qp_num = 9;
+  cq.Hold({.wc = wc, .solicited = false, .released = &released_, .queue_slots = 2});
+  EXPECT_TRUE(cq.holds());
+  EXPECT_EQ(cq.size(), 0U);
+  EXPECT_EQ(Push(cq, 1), Pushed::kQuiet);
+  cq.Purge(1);
+  EXPECT_EQ(released_, 2U);
+  ASSERT_TRUE(cq.holds());
+  const auto held = cq.TakeHeld();
+  EXPECT_EQ(held->wc.wr_id, 7U);
+  EXPECT_FALSE(cq.holds());
+  cq.Hold(*held);
+  cq.Purge(9);
+  EXPECT_FALSE(cq.holds());
+  EXPECT_EQ(released_, 4U);
+}
+
 }  // namespace
 }  // namespace verbscope::soft

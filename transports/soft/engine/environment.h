@@ -8,6 +8,7 @@
 
 #include "transports/soft/engine/completion_queue.h"
 #include "transports/soft/engine/counters.h"
+#include "transports/soft/engine/hook_verdicts.h"
 #include "transports/soft/engine/memory_table.h"
 #include "transports/soft/engine/packet_io.h"
 #include "transports/soft/engine/profile.h"
@@ -28,12 +29,12 @@ class EventSink {
   virtual void OnSrqEvent(ibv_event_type type, ReceiveQueue& srq) = 0;
 };
 
-// Changes completions before they are stored; for tests of programs (a chosen status, garbage in
-// fields that verbs leaves undefined). Null in normal use.
+// Changes completions before they are stored, or keeps them back; for tests of programs (a chosen
+// status, garbage in fields that verbs leaves undefined). Null in normal use.
 class CompletionFilter {
  public:
   virtual ~CompletionFilter() = default;
-  virtual void Apply(ibv_wc& wc) = 0;
+  virtual CompletionFate Apply(CompletionKind kind, ibv_wc& wc) = 0;
 };
 
 struct EngineOptions {

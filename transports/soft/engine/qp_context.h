@@ -44,11 +44,20 @@ struct QpContext {
   bool broken = false;
 
   // Stores a completion. `released` and `slots`: see CompletionQueue::Push.
-  void Complete(CompletionQueue& cq, ibv_wc& wc, bool solicited, uint32_t* released,
-                uint32_t slots) {
-    if (env.filter != nullptr) [[unlikely]]
-      env.filter->Apply(wc);
+  void Complete(CompletionKind kind, CompletionQueue& cq, ibv_wc& wc, bool solicited,
+                uint32_t* released, uint32_t slots) {
+    if (env.filter != nullptr) [[unlikely]] {
+      CompleteFiltered(kind, cq, wc, solicited, released, slots);
+      return;
+    }
     wc.qp_num = qpn;  // valid whatever the status, and what CompletionQueue::Purge goes by
+    Store(cq, wc, solicited, released, slots);
+  }
+  // The same as the filter wants it.
+  void CompleteFiltered(CompletionKind kind, CompletionQueue& cq, ibv_wc& wc, bool solicited,
+                        uint32_t* released, uint32_t slots);
+  void Store(CompletionQueue& cq, const ibv_wc& wc, bool solicited, uint32_t* released,
+             uint32_t slots) {
     switch (cq.Push(wc, solicited, released, slots)) {
       case CompletionQueue::Pushed::kQuiet:
       case CompletionQueue::Pushed::kDead:

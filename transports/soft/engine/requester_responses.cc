@@ -256,7 +256,7 @@ void Requester::CompleteHead(ibv_wc_status status, uint8_t vendor_error) {
   }
   const uint32_t covered = queue_.uncovered;
   queue_.uncovered = 0;
-  context_.Complete(*context_.send_cq, wc, false, &queue_.released, covered);
+  context_.Complete(CompletionKind::kSend, *context_.send_cq, wc, false, &queue_.released, covered);
 }
 
 void Requester::Fail(ibv_wc_status status, uint8_t vendor_error) {

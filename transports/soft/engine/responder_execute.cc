@@ -59,7 +59,8 @@ Responder::Stored Responder::Scatter(std::span<const std::byte> payload) {
 void Responder::CompleteReceive(ibv_wc& wc, bool solicited) {
   wc.wr_id = receive_.wr_id;
   has_receive_ = false;
-  context_.Complete(*context_.recv_cq, wc, solicited, queue_.released(), 1);
+  context_.Complete(CompletionKind::kReceive, *context_.recv_cq, wc, solicited, queue_.released(),
+                    1);
 }
 
 void Responder::FailReceive(ibv_wc_status status) {

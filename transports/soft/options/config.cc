@@ -158,9 +158,32 @@ void ReadControlFault(ObjectReader& json, std::vector<ControlFault>& faults) {
   faults.push_back(std::move(fault));
 }
 
+// The immediate of a completion.
+void ReadImmediateFault(ObjectReader& json, CompletionFault& fault) {
+  json.Count("imm_xor", fault.imm_xor, 1, UINT32_MAX);
+  json.Flag("imm_swap", fault.imm_swap);
+  json.Flag("drop_imm_flag", fault.drop_imm_flag);
+  if (fault.kind != CompletionKind::kSend) return;
+  for (const std::string_view key : {"imm_xor", "imm_swap", "drop_imm_flag"}) {
+    if (json.Has(key)) json.Complain(key, "is refused", "only receives have an immediate");
+  }
+}
+
+void ReadByteLenFault(ObjectReader& json, CompletionFault& fault) {
+  constexpr int64_t kMax = UINT32_MAX;
+  uint32_t byte_len = 0;
+  if (json.Count("byte_len", byte_len, 0, UINT32_MAX)) fault.byte_len = byte_len;
+  const bool add = json.Integer("byte_len_add", fault.byte_len_add, -kMax, kMax);
+  if (add && fault.byte_len) {
+    json.Complain("byte_len_add", "is refused", "byte_len says the length already");
+  }
+}
+
 void ReadCompletionFault(ObjectReader& json, std::vector<CompletionFault>& faults) {
   CompletionFault fault;
   json.Count("nth", fault.nth, 0, UINT64_MAX);
+  CompletionKind kind = {};
+  if (json.Word<CompletionKind>("kind", kind, kCompletionKinds)) fault.kind = kind;
   if (const nlohmann::json* status = json.Find("status")) {
     if (status->is_string()) fault.status = CompletionStatusFromText(json.TextOf(*status));
     if (!fault.status) json.RefuseWord("status", *status, kCompletionStatuses);
@@ -168,8 +191,21 @@ void ReadCompletionFault(ObjectReader& json, std::vector<CompletionFault>& fault
   const bool vendor = json.Count("vendor_err", fault.vendor_err, 0, UINT32_MAX);
   if (vendor && !fault.status) json.Complain("vendor_err", "is refused", "it goes with status");
   json.Flag("garbage", fault.garbage);
-  if (!fault.status && !fault.garbage) {
-    json.Complain("", "changes nothing", "it has neither status nor garbage");
+  ibv_wc_opcode opcode = {};
+  if (json.Word<ibv_wc_opcode>("opcode", opcode, kCompletionOpcodes)) fault.opcode = opcode;
+  json.Count("wr_id_xor", fault.wr_id_xor, 1, UINT64_MAX);
+  ReadByteLenFault(json, fault);
+  ReadImmediateFault(json, fault);
+  json.Flag("drop", fault.drop);
+  json.Flag("hold_behind", fault.hold_behind);
+  const CompletionFault nothing = {.nth = fault.nth, .kind = fault.kind};
+  if (fault == nothing) {
+    json.Complain("", "changes nothing", "it says only which completions it means");
+  }
+  CompletionFault dropped = nothing;
+  dropped.drop = true;
+  if (fault.drop && fault != dropped) {
+    json.Complain("drop", "is refused", "of a completion that never comes nothing else is seen");
   }
   faults.push_back(fault);
 }

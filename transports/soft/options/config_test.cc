@@ -92,8 +92,14 @@ TEST(Config, TheExampleOfTheDocumentSetsEverything) {
                           ControlFault{.call = "", .nth = 40, .errno_value = ENOMEM}));
   EXPECT_THAT(
       options->hooks.completions,
-      ElementsAre(CompletionFault{
-          .nth = 1000, .status = IBV_WC_RETRY_EXC_ERR, .vendor_err = 129, .garbage = true}));
+      ElementsAre(
+          CompletionFault{
+              .nth = 1000, .status = IBV_WC_RETRY_EXC_ERR, .vendor_err = 129, .garbage = true},
+          CompletionFault{.nth = 5,
+                          .kind = CompletionKind::kReceive,
+                          .byte_len_add = -4,
+                          .imm_swap = true,
+                          .hold_behind = true}));
   EXPECT_EQ(options->hooks.events, (EventTiming{.late = nanoseconds(50'000), .coalesce = true}));
 }
 
@@ -229,7 +235,32 @@ TEST(Config, RefusesWhatItDoesNotUnderstand) {
        "hooks.control[0].errno=0 is refused: allowed: a name such as ENOMEM, or a number from 1 to "
        "4095."},
       {R"({"hooks": {"completions": [{"nth": 1}]}})",
-       "hooks.completions[0] changes nothing: it has neither status nor garbage."},
+       "hooks.completions[0] changes nothing: it says only which completions it means."},
+      {R"({"hooks": {"completions": [{"kind": "recv", "drop": true}]}})",
+       "hooks.completions[0].kind='recv' is refused: allowed: send or receive."},
+      {R"({"hooks": {"completions": [{"kind": "receive", "byte_len_add": 0}]}})",
+       "hooks.completions[0] changes nothing: it says only which completions it means."},
+      {R"({"hooks": {"completions": [{"byte_len_add": 4294967296}]}})",
+       "hooks.completions[0].byte_len_add=4294967296 is refused: allowed: a whole number from "
+       "-4294967295 to 4294967295."},
+      {R"({"hooks": {"completions": [{"byte_len_add": 18446744073709551615}]}})",
+       "hooks.completions[0].byte_len_add=18446744073709551615 is refused: allowed: a whole number "
+       "from -4294967295 to 4294967295."},
+      {R"({"hooks": {"completions": [{"byte_len": -1}]}})",
+       "hooks.completions[0].byte_len=-1 is refused: allowed: a whole number from 0 to "
+       "4294967295."},
+      {R"({"hooks": {"completions": [{"byte_len": 1, "byte_len_add": 1}]}})",
+       "hooks.completions[0].byte_len_add is refused: byte_len says the length already."},
+      {R"({"hooks": {"completions": [{"imm_xor": 0}]}})",
+       "hooks.completions[0].imm_xor=0 is refused: allowed: a whole number from 1 to 4294967295."},
+      {R"({"hooks": {"completions": [{"kind": "send", "imm_swap": true}]}})",
+       "hooks.completions[0].imm_swap is refused: only receives have an immediate."},
+      {R"({"hooks": {"completions": [{"opcode": "WRITE"}]}})",
+       "hooks.completions[0].opcode='WRITE' is refused: allowed: SEND, RDMA_WRITE, RDMA_READ, "
+       "COMP_SWAP, FETCH_ADD, BIND_MW, LOCAL_INV, RECV or RECV_RDMA_WITH_IMM."},
+      {R"({"hooks": {"completions": [{"drop": true, "hold_behind": true}]}})",
+       "hooks.completions[0].drop is refused: of a completion that never comes nothing else is "
+       "seen."},
       {R"({"hooks": {"completions": [{"vendor_err": 1, "garbage": true}]}})",
        "hooks.completions[0].vendor_err is refused: it goes with status."},
       {R"({"hooks": {"events": {"coalesce": "yes"}}})",
@@ -251,6 +282,28 @@ TEST(Config, NamesTheNearCallAndStatus) {
   const auto status = ParseConfig(R"({"hooks": {"completions": [{"status": "RETRY_EXC"}]}})");
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().next_step, "write 'RETRY_EXC_ERR'");
+}
+
+TEST(Config, CompletionsLieInEachField) {
+  const auto options = ParseConfig(R"({"hooks": {"completions": [
+      {"nth": 5, "kind": "receive", "imm_xor": 1, "imm_swap": true, "drop_imm_flag": true,
+       "opcode": "RECV", "wr_id_xor": 18446744073709551615, "byte_len_add": -4},
+      {"nth": 0, "kind": "send", "byte_len": 7, "hold_behind": true},
+      {"drop": true}]}})");
+  ASSERT_TRUE(options) << options.error().ToText();
+  EXPECT_THAT(
+      options->hooks.completions,
+      ElementsAre(CompletionFault{.nth = 5,
+                                  .kind = CompletionKind::kReceive,
+                                  .opcode = IBV_WC_RECV,
+                                  .wr_id_xor = UINT64_MAX,
+                                  .byte_len_add = -4,
+                                  .imm_xor = 1,
+                                  .imm_swap = true,
+                                  .drop_imm_flag = true},
+                  CompletionFault{
+                      .nth = 0, .kind = CompletionKind::kSend, .byte_len = 7, .hold_behind = true},
+                  CompletionFault{.drop = true}));
 }
 
 TEST(Config, RefusesGidTypesOfTheOtherLinkLayer) {

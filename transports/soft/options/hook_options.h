@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "transports/soft/engine/hook_verdicts.h"
+
 namespace verbscope::soft {
 
 // The calls that can be made to fail, as ControlFault names them: the verb without "ibv_".
@@ -40,12 +42,27 @@ struct ControlFault {
   friend bool operator==(const ControlFault&, const ControlFault&) = default;
 };
 
-// Completions are changed on their way to the program. The QP and the wire know nothing of it.
+// Completions are changed on their way to the program, or do not come when they should. The QP and
+// the wire know nothing of it.
 struct CompletionFault {
-  uint64_t nth = 1;                          // the n-th completion of the device, from 1; 0: each
+  uint64_t nth = 1;  // the n-th completion of the device that is of the kind, from 1; 0: each
+  std::optional<CompletionKind> kind = {};   // absent: any
   std::optional<ibv_wc_status> status = {};  // absent: the status stays
   uint32_t vendor_err = 0;                   // goes with `status`
   bool garbage = false;                      // rubbish in the fields that the verbs leave undefined
+
+  // Lies in the fields that the verbs define.
+  std::optional<ibv_wc_opcode> opcode = {};
+  uint64_t wr_id_xor = 0;
+  std::optional<uint32_t> byte_len = {};
+  int64_t byte_len_add = 0;  // modulo 2^32
+  // Of completions that have an immediate.
+  uint32_t imm_xor = 0;        // to the number in host order
+  bool imm_swap = false;       // its bytes in reverse
+  bool drop_imm_flag = false;  // IBV_WC_WITH_IMM is missing
+
+  bool drop = false;         // never comes
+  bool hold_behind = false;  // comes behind the next one of its CQ
 
   friend bool operator==(const CompletionFault&, const CompletionFault&) = default;
 };

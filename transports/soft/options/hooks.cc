@@ -1,5 +1,7 @@
 #include "transports/soft/options/hooks.h"
 
+#include <arpa/inet.h>
+
 #include <utility>
 
 namespace verbscope::soft {
@@ -13,6 +15,22 @@ bool Hits(uint64_t nth, uint64_t count) { return nth == 0 || nth == count; }
 bool HasLength(ibv_wc_opcode opcode) {
   return (opcode & IBV_WC_RECV) != 0 || opcode == IBV_WC_RDMA_READ || opcode == IBV_WC_COMP_SWAP ||
          opcode == IBV_WC_FETCH_ADD;
+}
+
+// All that a rule asks for but garbage.
+void Change(const CompletionFault& fault, ibv_wc& completion) {
+  if (fault.status) {
+    completion.status = *fault.status;
+    completion.vendor_err = fault.vendor_err;
+  }
+  if (fault.opcode) completion.opcode = *fault.opcode;
+  completion.wr_id ^= fault.wr_id_xor;
+  completion.byte_len =
+      fault.byte_len.value_or(completion.byte_len) + static_cast<uint32_t>(fault.byte_len_add);
+  if ((completion.wc_flags & IBV_WC_WITH_IMM) == 0) return;
+  completion.imm_data ^= ::htonl(fault.imm_xor);
+  if (fault.imm_swap) completion.imm_data = __builtin_bswap32(completion.imm_data);
+  if (fault.drop_imm_flag) completion.wc_flags &= ~static_cast<unsigned>(IBV_WC_WITH_IMM);
 }
 
 }  // namespace
@@ -33,19 +51,25 @@ std::optional<int> ControlFaults::Next(std::string_view call) {
   return code;
 }
 
-void CompletionFaults::Apply(ibv_wc& completion) {
+CompletionFate CompletionFaults::Apply(CompletionKind kind, ibv_wc& completion) {
   const uint64_t count = completions_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const uint64_t count_of_kind =
+      of_kind_[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed) + 1;
   bool garbage = false;
+  bool drop = false;
+  bool hold_behind = false;
   for (const CompletionFault& fault : faults_) {
-    if (!Hits(fault.nth, count)) continue;
-    if (fault.status) {
-      completion.status = *fault.status;
-      completion.vendor_err = fault.vendor_err;
-    }
+    if (fault.kind && *fault.kind != kind) continue;
+    if (!Hits(fault.nth, fault.kind ? count_of_kind : count)) continue;
+    Change(fault, completion);
     garbage = garbage || fault.garbage;
+    drop = drop || fault.drop;
+    hold_behind = hold_behind || fault.hold_behind;
   }
   // Last: the status decides what is undefined.
   if (garbage) FillUndefinedFields(completion);
+  if (drop) return CompletionFate::kDrop;
+  return hold_behind ? CompletionFate::kHoldBehind : CompletionFate::kDeliver;
 }
 
 void FillUndefinedFields(ibv_wc& completion) {

@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -42,9 +43,10 @@ class ControlFaults {
   std::vector<Rule> rules_;  // guarded by mutex_
 };
 
-// Which completions are changed. When a completion is handed to the program:
+// Which completions are changed, and which are not handed to the program as they should be. For
+// each completion:
 //
-//   if (completion_faults.Active()) completion_faults.Apply(wc);
+//   if (completion_faults.Active()) fate = completion_faults.Apply(kind, wc);
 class CompletionFaults {
  public:
   explicit CompletionFaults(std::vector<CompletionFault> faults) : faults_(std::move(faults)) {}
@@ -54,12 +56,13 @@ class CompletionFaults {
   bool Active() const { return !faults_.empty(); }
 
   // Counts one completion of the device and changes it by every rule that hits, in order.
-  // wr_id, qp_num, and of failed ones status and vendor_err, stay valid.
-  void Apply(ibv_wc& completion);
+  // Rules without a kind count all of them. Of several fates kDrop wins.
+  CompletionFate Apply(CompletionKind kind, ibv_wc& completion);
 
  private:
   const std::vector<CompletionFault> faults_;
   std::atomic<uint64_t> completions_ = 0;
+  std::array<std::atomic<uint64_t>, 2> of_kind_ = {};
 };
 
 // Overwrites the fields that the verbs leave undefined for a completion of an RC QP with this

@@ -124,6 +124,18 @@ std::optional<uint64_t> ObjectReader::CountOf(std::string_view key, uint64_t min
   return std::nullopt;
 }
 
+bool ObjectReader::Integer(std::string_view key, int64_t& value, int64_t min, int64_t max) {
+  const json* member = Find(key);
+  if (member == nullptr) return false;
+  const bool fits = member->is_number_integer() &&
+                    !(member->is_number_unsigned() && member->get<uint64_t>() > INT64_MAX);
+  if (!fits || member->get<int64_t>() < min || member->get<int64_t>() > max) {
+    return Refuse(key, *member, fmt::format("allowed: a whole number from {} to {}", min, max));
+  }
+  value = member->get<int64_t>();
+  return true;
+}
+
 bool ObjectReader::Flag(std::string_view key, bool& value) {
   const json* member = Find(key);
   if (member == nullptr) return false;

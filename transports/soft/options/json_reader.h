@@ -76,6 +76,7 @@ class ObjectReader {
     value = std::move(*parsed);
     return true;
   }
+  bool Integer(std::string_view key, int64_t& value, int64_t min, int64_t max);
   bool Flag(std::string_view key, bool& value);
   bool Mtu(std::string_view key, uint32_t& value);
   bool Chance(std::string_view key, double& value);

@@ -78,6 +78,19 @@ inline constexpr std::array<Choice<ibv_port_state>, 4> kPortStates = {{{"ACTIVE"
 inline constexpr std::array<Choice<LinkLayer>, 2> kLinkLayers = {
     {{"Ethernet", LinkLayer::kEthernet}, {"InfiniBand", LinkLayer::kInfiniBand}}};
 inline constexpr std::array<std::string_view, 3> kGidTypes = {"RoCE v2", "RoCE v1", "IB"};
+inline constexpr std::array<Choice<CompletionKind>, 2> kCompletionKinds = {
+    {{"send", CompletionKind::kSend}, {"receive", CompletionKind::kReceive}}};
+// The names of ibv_wc_opcode without IBV_WC_.
+inline constexpr std::array<Choice<ibv_wc_opcode>, 9> kCompletionOpcodes = {
+    {{"SEND", IBV_WC_SEND},
+     {"RDMA_WRITE", IBV_WC_RDMA_WRITE},
+     {"RDMA_READ", IBV_WC_RDMA_READ},
+     {"COMP_SWAP", IBV_WC_COMP_SWAP},
+     {"FETCH_ADD", IBV_WC_FETCH_ADD},
+     {"BIND_MW", IBV_WC_BIND_MW},
+     {"LOCAL_INV", IBV_WC_LOCAL_INV},
+     {"RECV", IBV_WC_RECV},
+     {"RECV_RDMA_WITH_IMM", IBV_WC_RECV_RDMA_WITH_IMM}}};
 // The names of ibv_wc_status without IBV_WC_, in order of value.
 extern const std::array<std::string_view, 24> kCompletionStatuses;
 
