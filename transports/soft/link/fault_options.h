@@ -9,7 +9,14 @@
 
 namespace verbscope::soft {
 
-enum class FaultAction : uint8_t { kDrop, kDuplicate, kReorder, kDelay, kCorrupt };
+enum class FaultAction : uint8_t {
+  kDrop,
+  kDuplicate,
+  kReorder,
+  kDelay,
+  kCorrupt,
+  kStall,  // from this packet on nothing goes in this direction for a while; then all, in order
+};
 
 // Seen from the device that injects: packets it sends, packets that come to it.
 enum class FaultDirection : uint8_t { kSend, kReceive, kBoth };
@@ -37,7 +44,7 @@ struct FaultRule {
   uint32_t min_bytes = 0;     // only packets with at least this much payload
   uint64_t hits = 0;          // at most so many; 0: no limit
   FaultAction action = FaultAction::kDrop;
-  std::chrono::nanoseconds delay = {};  // for kDelay
+  std::chrono::nanoseconds delay = {};  // for kDelay and kStall
 };
 
 struct FaultOptions {

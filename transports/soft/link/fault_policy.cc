@@ -65,6 +65,8 @@ FaultVerdict FaultPolicy::Judge(FaultDirection direction, PathId path, const Hea
   }
   if (verdict.action == FaultAction::kDelay) {
     verdict.delay_ns = static_cast<uint64_t>(rule->delay.count());
+  } else if (verdict.action == FaultAction::kStall) {
+    verdict.stall_ns = static_cast<uint64_t>(rule->delay.count());
   } else if (!verdict.action && verdict.delay_ns != 0) {
     verdict.action = FaultAction::kDelay;
   }
@@ -137,6 +139,9 @@ void FaultPolicy::Count(FaultAction action) {
       break;
     case FaultAction::kCorrupt:
       ++counts_.corrupted;
+      break;
+    case FaultAction::kStall:
+      ++counts_.stalled;
       break;
   }
 }

@@ -38,6 +38,7 @@ struct FaultCounts {
   uint64_t reordered = 0;
   uint64_t delayed = 0;
   uint64_t corrupted = 0;
+  uint64_t stalled = 0;  // stalls, not packets
 
   bool operator==(const FaultCounts&) const = default;
 };
@@ -50,11 +51,13 @@ void ForEach(const FaultCounts& counts, F&& f) {
   f(std::string_view("reordered"), counts.reordered);
   f(std::string_view("delayed"), counts.delayed);
   f(std::string_view("corrupted"), counts.corrupted);
+  f(std::string_view("stalled"), counts.stalled);
 }
 
 struct FaultVerdict {
   std::optional<FaultAction> action;  // kDelay too, if `delay_ns` is all there is
   uint64_t delay_ns = 0;
+  uint64_t stall_ns = 0;  // for kStall; the packet may have a delay too
 };
 
 class FaultPolicy {

@@ -173,6 +173,21 @@ TEST(FaultPolicy, DelayOfAllPacketsAndOfOne) {
   EXPECT_EQ(policy.counts().delayed, 2U);
 }
 
+TEST(FaultPolicy, AStallHasItsTimeBesideTheDelayOfAllPackets) {
+  FaultRule rule = Rule(kStall);
+  rule.nth = 2;
+  rule.delay = std::chrono::milliseconds(3);
+  FaultOptions options = Options({rule});
+  options.delay = std::chrono::microseconds(5);
+  FaultPolicy policy(options);
+  EXPECT_EQ(policy.Judge(kOut, 0, SendHeader(1, 0), 0).stall_ns, 0U);
+  const FaultVerdict stall = policy.Judge(kOut, 0, SendHeader(2, 0), 0);
+  EXPECT_EQ(stall.action, kStall);
+  EXPECT_EQ(stall.stall_ns, 3'000'000U);
+  EXPECT_EQ(stall.delay_ns, 5000U);
+  EXPECT_EQ(policy.counts().stalled, 1U);
+}
+
 TEST(FaultPolicy, KnowsTheClassesOfPackets) {
   const auto header = [](Opcode opcode, uint8_t syndrome = 0) {
     Header h;
@@ -213,11 +228,16 @@ TEST(FaultPolicy, KnowsTheClassesOfPackets) {
 
 TEST(FaultPolicy, CountsHaveNames) {
   std::string names;
-  ForEach(FaultCounts{.dropped = 1, .duplicated = 2, .reordered = 3, .delayed = 4, .corrupted = 5},
+  ForEach(FaultCounts{.dropped = 1,
+                      .duplicated = 2,
+                      .reordered = 3,
+                      .delayed = 4,
+                      .corrupted = 5,
+                      .stalled = 6},
           [&names](std::string_view name, uint64_t value) {
             names += std::string(name) + "=" + std::to_string(value) + " ";
           });
-  EXPECT_EQ(names, "dropped=1 duplicated=2 reordered=3 delayed=4 corrupted=5 ");
+  EXPECT_EQ(names, "dropped=1 duplicated=2 reordered=3 delayed=4 corrupted=5 stalled=6 ");
 }
 
 }  // namespace

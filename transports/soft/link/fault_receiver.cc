@@ -5,6 +5,12 @@
 namespace verbscope::soft {
 
 void FaultReceiver::Receive(PathId path, const Header& header, std::span<const std::byte> payload) {
+  if (stall_end_ns_) {
+    if (stalled_.size() >= kMaxStalled) return;
+    stalled_.push_back(
+        {.path = path, .header = header, .payload = {payload.begin(), payload.end()}});
+    return;
+  }
   // Nothing can be refused here; more than can be held goes on as it is.
   FaultVerdict verdict;
   if (!held_.Full()) {
@@ -13,6 +19,12 @@ void FaultReceiver::Receive(PathId path, const Header& header, std::span<const s
   if (verdict.action == FaultAction::kDrop) return;
   if (verdict.action == FaultAction::kCorrupt) {
     ++counters_.icrc_errors;
+    return;
+  }
+  if (verdict.action == FaultAction::kStall) {
+    stall_end_ns_ = policy_.Now(now_ns_) + verdict.stall_ns;
+    stalled_.push_front(
+        {.path = path, .header = header, .payload = {payload.begin(), payload.end()}});
     return;
   }
   if (verdict.action == FaultAction::kReorder || verdict.action == FaultAction::kDelay) {
@@ -28,15 +40,32 @@ void FaultReceiver::Receive(PathId path, const Header& header, std::span<const s
   next_.Receive(path, header, payload);
   held_.Overtaken(path);
   if (verdict.action == FaultAction::kDuplicate) next_.Receive(path, header, payload);
-  if (held_.Due(now_ns_)) ReleaseDue();
+  ReleaseDue();
 }
 
 void FaultReceiver::Tick(uint64_t now_ns) {
   now_ns_ = now_ns;
-  if (held_.Due(now_ns_)) ReleaseDue();
+  if (stall_end_ns_ && now_ns >= *stall_end_ns_) ReleaseAfterStall();
+  ReleaseDue();
+}
+
+void FaultReceiver::ReleaseAfterStall() {
+  stall_end_ns_.reset();
+  ReleaseDue();  // held since before the stall
+  HeldPacket packet = std::move(stalled_.front());
+  stalled_.pop_front();
+  next_.Receive(packet.path, packet.header, packet.payload);
+  held_.Overtaken(packet.path);
+  // The others have not been judged: one may begin the next stall, and is then in front again.
+  while (!stalled_.empty() && !stall_end_ns_) {
+    packet = std::move(stalled_.front());
+    stalled_.pop_front();
+    Receive(packet.path, packet.header, packet.payload);
+  }
 }
 
 void FaultReceiver::ReleaseDue() {
+  if (stall_end_ns_ || !held_.Due(now_ns_)) return;
   held_.Release(now_ns_, [this](const HeldPacket& held) {
     next_.Receive(held.path, held.header, held.payload);
     held_.Overtaken(held.path);

@@ -1,6 +1,7 @@
 #include "transports/soft/link/fault_sink.h"
 
 #include <span>
+#include <utility>
 
 #include "transports/soft/wire/frame.h"
 
@@ -28,8 +29,9 @@ bool FaultSink::Send(PathId path, const Header& header, PayloadPieces payload) {
   HeldPacket held;
   if (reorder) held.overtakers = 1 + static_cast<uint32_t>(policy_.Random(kMaxOvertakers));
   const uint64_t wait_ns = verdict.delay_ns + (reorder ? kReorderWait_ns : 0);
+  const bool stall = verdict.action == FaultAction::kStall;
   int copies = verdict.action == FaultAction::kDuplicate ? 2 : 1;
-  if (wait_ns == 0) {
+  if (wait_ns == 0 && !stall) {
     while (copies != 0 && Pass(path, header, payload, corrupt)) --copies;
   }
   // Held: what has to wait, and a duplicate that found no room.
@@ -40,20 +42,41 @@ bool FaultSink::Send(PathId path, const Header& header, PayloadPieces payload) {
     held.corrupt = corrupt;
     // A delay is never shorter than asked for; who only lets others pass need not look at the
     // clock.
-    const uint64_t now_ns = verdict.delay_ns != 0 ? policy_.Now(now_ns_) : now_ns_;
+    const bool exact = verdict.delay_ns != 0 || stall;
+    const uint64_t now_ns = exact ? policy_.Now(now_ns_) : now_ns_;
     held.release_ns = now_ns + wait_ns;
-    for (; copies != 0; --copies) held_.Hold(held);
+    if (stall) stall_end_ns_ = now_ns + verdict.stall_ns;
+    if (stall && wait_ns == 0) {
+      stalled_ = std::move(held);
+    } else {
+      for (; copies != 0; --copies) held_.Hold(held);
+    }
   }
-  if (held_.Due(now_ns_)) ReleaseDue();
+  ReleaseDue();
   return true;
 }
 
 void FaultSink::Tick(uint64_t now_ns) {
   now_ns_ = now_ns;
-  if (held_.Due(now_ns_)) ReleaseDue();
+  if (stall_end_ns_ && now_ns >= *stall_end_ns_) ReleaseAfterStall();
+  ReleaseDue();
+}
+
+void FaultSink::ReleaseAfterStall() {
+  const std::optional<uint64_t> end_ns = std::exchange(stall_end_ns_, std::nullopt);
+  ReleaseDue();  // held since before the stall
+  if (stalled_) {
+    const std::span<const std::byte> pieces[] = {stalled_->payload};
+    if (!Pass(stalled_->path, stalled_->header, pieces, /*corrupt=*/false)) {
+      stall_end_ns_ = end_ns;  // the others wait for it
+      return;
+    }
+  }
+  stalled_.reset();
 }
 
 void FaultSink::ReleaseDue() {
+  if (stall_end_ns_ || !held_.Due(now_ns_)) return;
   held_.Release(now_ns_, [this](const HeldPacket& held) {
     const std::span<const std::byte> pieces[] = {held.payload};
     return Pass(held.path, held.header, pieces, held.corrupt);

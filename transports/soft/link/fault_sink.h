@@ -7,7 +7,8 @@
 //
 // Tick says what time it is, and lets held packets go; Send reads no clock. A corrupted packet goes
 // as bytes with one bit flipped under its old ICRC. When the link has no room, a packet is refused
-// before anything is decided or counted.
+// before anything is decided or counted. In a stall there is no room: whoever sends waits, as for a
+// full link, so nothing is lost and nothing piles up here.
 //
 // Threads: with the device's lock held. Flush the link after Tick as after Send.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_LINK_FAULT_SINK_H_
@@ -35,17 +36,22 @@ class FaultSink final : public PacketSink {
   FaultSink& operator=(const FaultSink&) = delete;
 
   bool Send(PathId path, const Header& header, PayloadPieces payload) override;
-  bool CanSend(PathId path) const override { return !held_.Full() && next_.CanSend(path); }
+  bool CanSend(PathId path) const override {
+    return !stall_end_ns_ && !held_.Full() && next_.CanSend(path);
+  }
 
   void Tick(uint64_t now_ns);
   // When Tick is due; nothing is held: never. May be in the past: the link had no room.
-  std::optional<uint64_t> NextRelease() const { return held_.NextRelease(); }
+  std::optional<uint64_t> NextRelease() const {
+    return stall_end_ns_ ? stall_end_ns_ : held_.NextRelease();
+  }
 
  private:
   // Sends now; false: no room.
   bool Pass(PathId path, const Header& header, PayloadPieces payload, bool corrupt);
   bool PassCorrupted(PathId path, const Header& header, PayloadPieces payload);
   void ReleaseDue();
+  void ReleaseAfterStall();
 
   FaultPolicy& policy_;
   PacketSink& next_;
@@ -53,6 +59,8 @@ class FaultSink final : public PacketSink {
   const PathFlows& flows_;
   uint64_t now_ns_ = 0;
   HeldPackets held_;
+  std::optional<uint64_t> stall_end_ns_;  // a stall; over when its first packet has gone, too
+  std::optional<HeldPacket> stalled_;     // that packet
   std::vector<std::byte> bytes_;
 };
 

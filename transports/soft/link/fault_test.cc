@@ -233,6 +233,71 @@ TEST(FaultSink, FullPathDoesNotBlockOthers) {
   EXPECT_EQ(s.link.Psns(), (Psns{1, 3, 5, 0, 2, 4}));
 }
 
+TEST(FaultSink, AStallRefusesEverythingUntilItsEndAndKeepsTheOrder) {
+  Sender s(OneRule(FaultAction::kStall, 2));
+  s.sink.Tick(5000);
+  EXPECT_TRUE(s.Send(1, 30));
+  EXPECT_TRUE(s.Send(2, 40));
+  EXPECT_EQ(s.sink.NextRelease(), 15'000U);
+  for (const PathId path : {PathId{0}, PathId{5}}) {
+    EXPECT_FALSE(s.sink.CanSend(path));
+    EXPECT_FALSE(s.Send(3, 0, path));
+  }
+  s.sink.Tick(14'999);
+  EXPECT_FALSE(s.Send(3));
+  EXPECT_EQ(s.link.Psns(), (Psns{1}));
+  s.sink.Tick(15'000);
+  EXPECT_EQ(s.link.Psns(), (Psns{1, 2}));
+  EXPECT_EQ(s.link.sent[1].payload, Pattern(40, 2));
+  EXPECT_FALSE(s.sink.NextRelease());
+  EXPECT_TRUE(s.Send(3));
+  EXPECT_EQ(s.link.Psns(), (Psns{1, 2, 3}));
+  EXPECT_EQ(s.policy.counts().stalled, 1U);
+}
+
+TEST(FaultSink, AStallLastsUntilItsPacketFindsRoom) {
+  Sender s(OneRule(FaultAction::kStall, 1));
+  EXPECT_TRUE(s.Send(1));
+  s.link.blocked = 0;
+  s.sink.Tick(10'000);
+  EXPECT_FALSE(s.sink.CanSend(5)) << "the link is one";
+  EXPECT_EQ(s.sink.NextRelease(), 10'000U);
+  s.link.blocked = kNoPath;
+  s.sink.Tick(10'001);
+  EXPECT_TRUE(s.Send(2));
+  EXPECT_EQ(s.link.Psns(), (Psns{1, 2}));
+}
+
+TEST(FaultSink, ADelayGoesOnInAStallAndNothingOvertakes) {
+  FaultOptions options = OneRule(FaultAction::kStall, 3);  // of 10 us
+  options.delay = std::chrono::microseconds(4);
+  Sender s(options);
+  for (uint32_t i = 1; i <= 3; ++i) {
+    s.sink.Tick(i * 1000);
+    EXPECT_TRUE(s.Send(i));
+  }
+  s.sink.Tick(12'999);
+  EXPECT_TRUE(s.link.sent.empty()) << "not those before the stall either";
+  s.sink.Tick(13'000);
+  EXPECT_EQ(s.link.Psns(), (Psns{1, 2, 3}));
+  EXPECT_TRUE(s.Send(4));
+  EXPECT_EQ(s.sink.NextRelease(), 17'000U);
+}
+
+TEST(FaultSink, ADelayLongerThanTheStallHoldsUpNobodyElse) {
+  FaultOptions options = OneRule(FaultAction::kStall, 2);
+  options.delay = std::chrono::microseconds(100);
+  Sender s(options);
+  EXPECT_TRUE(s.Send(1));
+  EXPECT_TRUE(s.Send(2));
+  s.sink.Tick(10'000);
+  EXPECT_TRUE(s.Send(3));
+  s.sink.Tick(100'000);
+  EXPECT_EQ(s.link.Psns(), (Psns{1, 2}));
+  s.sink.Tick(110'000);
+  EXPECT_EQ(s.link.Psns(), (Psns{1, 2, 3}));
+}
+
 TEST(FaultSink, WholeRunsRepeat) {
   FaultOptions options;
   options.drop = options.duplicate = options.reorder = options.corrupt = 0.05;
@@ -305,6 +370,39 @@ TEST(FaultReceiver, ReorderedPacketWaitsForItsOwnPath) {
   EXPECT_EQ(r.Got().size(), 8U);
   for (uint32_t i = 10; i < 14; ++i) r.Receive(i, /*path=*/1);
   EXPECT_EQ(r.Got().size(), 13U);
+}
+
+TEST(FaultReceiver, AStallKeepsWhatComesForItsEnd) {
+  Receiver r(OneRule(FaultAction::kStall, 2));
+  r.receiver.Tick(5000);
+  for (uint32_t i = 1; i <= 10'000; ++i) r.Receive(i, /*path=*/i % 3);
+  EXPECT_EQ(r.receiver.NextRelease(), 15'000U);
+  r.receiver.Tick(14'999);
+  EXPECT_EQ(r.Got(), (Psns{1}));
+  r.receiver.Tick(15'000);
+  EXPECT_FALSE(r.receiver.NextRelease());
+  r.Receive(10'001);
+  const Psns got = r.Got();
+  ASSERT_EQ(got.size(), 10'001U);
+  EXPECT_TRUE(std::is_sorted(got.begin(), got.end()));
+  EXPECT_EQ(r.policy.counts().stalled, 1U);
+}
+
+TEST(FaultReceiver, WhatWasKeptIsJudgedAfterTheStallAndMayBeginTheNext) {
+  FaultOptions options = OneRule(FaultAction::kStall, 0);
+  options.rules[0].hits = 2;
+  FaultRule drop;
+  drop.nth = 3;
+  options.rules.push_back(drop);
+  Receiver r(options);
+  for (uint32_t i = 1; i <= 4; ++i) r.Receive(i);
+  r.receiver.Tick(10'000);
+  EXPECT_EQ(r.Got(), (Psns{1}));
+  EXPECT_EQ(r.receiver.NextRelease(), 20'000U) << "the second packet stalls too";
+  r.Receive(5);
+  r.receiver.Tick(20'000);
+  EXPECT_EQ(r.Got(), (Psns{1, 2, 4, 5}));
+  EXPECT_FALSE(r.receiver.NextRelease());
 }
 
 // The whole way: what one side damages, the other side's link finds.

@@ -120,10 +120,10 @@ void ReadRule(ObjectReader& json, std::vector<FaultRule>& rules) {
   json.Count("min_bytes", rule.min_bytes, 0, 4096);
   json.Count("hits", rule.hits, 0, UINT64_MAX);
   json.Delay("delay", rule.delay);
-  if (rule.action == FaultAction::kDelay) {
+  if (rule.action == FaultAction::kDelay || rule.action == FaultAction::kStall) {
     json.Require("delay");
   } else if (json.Has("delay")) {
-    json.Complain("delay", "is refused", "only the action delay has one");
+    json.Complain("delay", "is refused", "only the actions delay and stall have one");
   }
   rules.push_back(rule);
 }

@@ -58,7 +58,7 @@ void ExpectExampleFault(const FaultOptions& fault) {
   EXPECT_EQ(fault.duplicate, 0.001);
   EXPECT_EQ(fault.delay, nanoseconds(10'000));
   EXPECT_EQ(fault.seed, 7u);
-  ASSERT_THAT(fault.rules, SizeIs(3));
+  ASSERT_THAT(fault.rules, SizeIs(4));
   EXPECT_EQ(fault.rules[0].action, FaultAction::kDrop);
   EXPECT_EQ(fault.rules[0].direction, FaultDirection::kReceive);
   EXPECT_EQ(fault.rules[0].packets, FaultClass::kAck);
@@ -69,6 +69,8 @@ void ExpectExampleFault(const FaultOptions& fault) {
   EXPECT_EQ(fault.rules[1].hits, 10u);
   EXPECT_EQ(fault.rules[2].min_bytes, 1024u);
   EXPECT_EQ(fault.rules[2].transmission, 1u);
+  EXPECT_EQ(fault.rules[3].action, FaultAction::kStall);
+  EXPECT_EQ(fault.rules[3].delay, nanoseconds(10'000'000));
 }
 
 TEST(Config, TheExampleOfTheDocumentSetsEverything) {
@@ -220,11 +222,13 @@ TEST(Config, RefusesWhatItDoesNotUnderstand) {
        "10us."},
       {R"({"fault": {"rules": [{}]}})", "fault.rules[0].action is missing."},
       {R"({"fault": {"rules": [{"action": "drop"}, {"action": "dropp"}]}})",
-       "fault.rules[1].action='dropp' is refused: allowed: drop, duplicate, reorder, delay or "
-       "corrupt. Next: write 'drop'."},
+       "fault.rules[1].action='dropp' is refused: allowed: drop, duplicate, reorder, delay, "
+       "corrupt "
+       "or stall. Next: write 'drop'."},
+      {R"({"fault": {"rules": [{"action": "stall"}]}})", "fault.rules[0].delay is missing."},
       {R"({"fault": {"rules": [{"action": "delay"}]}})", "fault.rules[0].delay is missing."},
       {R"({"fault": {"rules": [{"action": "drop", "delay": "1us"}]}})",
-       "fault.rules[0].delay is refused: only the action delay has one."},
+       "fault.rules[0].delay is refused: only the actions delay and stall have one."},
       {R"({"fault": {"rules": [3]}})", "fault.rules[0] is not an object."},
       {R"({"hooks": {"control": [{"call": "alloc_pd"}]}})", "hooks.control[0].errno is missing."},
       {R"({"hooks": {"control": [{"call": "any", "errno": "ENOPE"}]}})",

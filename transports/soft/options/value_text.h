@@ -50,12 +50,13 @@ inline constexpr std::array<Choice<UdpGso>, 3> kGsoChoices = {
     {{"auto", UdpGso::kAuto}, {"on", UdpGso::kOn}, {"off", UdpGso::kOff}}};
 inline constexpr std::array<Choice<Profile>, 2> kProfiles = {
     {{"ibta", Profile::kIbta}, {"rxe-6.1", Profile::kRxe61}}};
-inline constexpr std::array<Choice<FaultAction>, 5> kFaultActions = {
+inline constexpr std::array<Choice<FaultAction>, 6> kFaultActions = {
     {{"drop", FaultAction::kDrop},
      {"duplicate", FaultAction::kDuplicate},
      {"reorder", FaultAction::kReorder},
      {"delay", FaultAction::kDelay},
-     {"corrupt", FaultAction::kCorrupt}}};
+     {"corrupt", FaultAction::kCorrupt},
+     {"stall", FaultAction::kStall}}};
 inline constexpr std::array<Choice<FaultDirection>, 3> kFaultDirections = {
     {{"send", FaultDirection::kSend},
      {"receive", FaultDirection::kReceive},
