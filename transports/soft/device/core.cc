@@ -22,7 +22,8 @@ uint64_t NowNs() {
 SoftCore::SoftCore(const SoftOptions& options, const DeviceInfo& info)
     : options_(options),
       control_faults_(options.hooks.control),
-      completion_faults_(options.hooks.completions) {
+      completion_faults_(options.hooks.completions),
+      data_faults_(options.hooks.data) {
   device_.node_type = IBV_NODE_CA;
   device_.transport_type = IBV_TRANSPORT_IB;
   info.name.copy(device_.name, sizeof(device_.name) - 1);
@@ -63,8 +64,10 @@ Expected<std::unique_ptr<SoftCore>> SoftCore::Create(const SoftOptions& options,
   }
   engine.max_regions = options.limits.device.max_mr;
   engine.max_message_bytes = static_cast<uint32_t>(options.limits.max_message_bytes);
+  engine.max_access_bytes = options.hooks.data.max_access_bytes.value_or(UINT64_MAX);
   core->engine_ = std::make_unique<Engine>(engine, core->packets_->sink(), *core);
   if (core->completion_faults_.Active()) core->engine_->env().filter = core.get();
+  if (core->data_faults_.Active()) core->engine_->env().data_filter = core.get();
   core->packets_->SetEngine(*core->engine_, core->engine_->counters());
   return core;
 }

@@ -39,7 +39,7 @@ namespace verbscope::soft {
 // CLOCK_MONOTONIC in ns: the time of all timers.
 uint64_t NowNs();
 
-class SoftCore final : public EventSink, public CompletionFilter {
+class SoftCore final : public EventSink, public CompletionFilter, public DataFilter {
  public:
   static Expected<std::unique_ptr<SoftCore>> Create(const SoftOptions& options,
                                                     const DeviceInfo& info, LinkChoice links);
@@ -135,7 +135,7 @@ class SoftCore final : public EventSink, public CompletionFilter {
   // Lock held. The CQ, which nothing uses, is about to go.
   void Forget(SoftCq& cq);
 
-  // EventSink and CompletionFilter: from the engine, lock held.
+  // EventSink and the filters: from the engine, lock held.
   void OnCompletionEvent(CompletionQueue& cq) override;
   void OnQpEvent(ibv_event_type type, QueuePair& qp) override;
   void OnCqError(CompletionQueue& cq) override;
@@ -143,6 +143,7 @@ class SoftCore final : public EventSink, public CompletionFilter {
   CompletionFate Apply(CompletionKind kind, ibv_wc& wc) override {
     return completion_faults_.Apply(kind, wc);
   }
+  DataVerdict NextMessage() override { return data_faults_.NextMessage(); }
 
   // Lock held. The oldest asynchronous event.
   std::optional<ibv_async_event> TakeAsyncEvent();
@@ -174,6 +175,7 @@ class SoftCore final : public EventSink, public CompletionFilter {
   const SoftOptions options_;
   ControlFaults control_faults_;
   CompletionFaults completion_faults_;
+  DataFaults data_faults_;
   SpinLock lock_;
   // Read by every poll and written seldom: on a line of its own, away from the lock.
   alignas(64) std::atomic<bool> attention_{false};

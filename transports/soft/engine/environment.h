@@ -37,10 +37,21 @@ class CompletionFilter {
   virtual CompletionFate Apply(CompletionKind kind, ibv_wc& wc) = 0;
 };
 
+// Spoils the data that messages leave in the program's memory; for tests of programs. Null in
+// normal use. A message is a SEND or WRITE that comes, or a READ that is answered, with data.
+class DataFilter {
+ public:
+  virtual ~DataFilter() = default;
+  // The last packet of a message is about to be stored.
+  virtual DataVerdict NextMessage() = 0;
+};
+
 struct EngineOptions {
   Profile profile = Profile::kIbta;
   uint32_t max_regions = 4096;
   uint32_t max_message_bytes = 1U << 30;
+  // Of each region; what lies behind is refused to peers.
+  uint64_t max_access_bytes = UINT64_MAX;
   // QP numbers are taken from [first_qpn, last_qpn], at least kMaxQps numbers. 0, 1 and 0xffffff
   // are special; devices that share an address have ranges of their own.
   uint32_t first_qpn = 17;
@@ -54,7 +65,7 @@ struct Environment {
       : options(engine_options),
         sink(&packet_sink),
         events(&event_sink),
-        memory(engine_options.max_regions) {}
+        memory(engine_options.max_regions, engine_options.max_access_bytes) {}
 
   bool rxe() const { return options.profile == Profile::kRxe61; }
 
@@ -62,6 +73,7 @@ struct Environment {
   PacketSink* sink;
   EventSink* events;
   CompletionFilter* filter = nullptr;
+  DataFilter* data_filter = nullptr;
   MemoryTable memory;
   Counters counters;
   // Some timer has to start from the time of now and not of the next occasional Tick.

@@ -16,6 +16,15 @@ enum class CompletionFate : uint8_t {
   kHoldBehind,  // comes behind the next one of its CQ
 };
 
+// What becomes of the last packet of a message. It is acknowledged or completed all the same.
+struct DataVerdict {
+  bool flip_bit = false;    // one bit is wrong
+  bool skip_last = false;   // it is not stored
+  bool write_past = false;  // the byte behind it is overwritten
+
+  friend bool operator==(const DataVerdict&, const DataVerdict&) = default;
+};
+
 }  // namespace verbscope::soft
 
 #endif  // VERBSCOPE_TRANSPORTS_SOFT_ENGINE_HOOK_VERDICTS_H_

@@ -4,9 +4,10 @@
 
 namespace verbscope::soft {
 
-MemoryTable::MemoryTable(uint32_t max_regions)
+MemoryTable::MemoryTable(uint32_t max_regions, uint64_t max_access_bytes)
     : mask_(std::bit_ceil(max_regions < 8 ? 16U : max_regions * 2) - 1),
       limit_(max_regions),
+      max_access_bytes_(max_access_bytes),
       entries_(mask_ + 1) {}
 
 bool MemoryTable::Add(const MemoryRegion& region) {

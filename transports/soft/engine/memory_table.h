@@ -8,6 +8,9 @@
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_MEMORY_TABLE_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_ENGINE_MEMORY_TABLE_H_
 
+#include <infiniband/verbs.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -24,8 +27,9 @@ struct MemoryRegion {
 
 class MemoryTable {
  public:
-  // Room for `max_regions` at half load.
-  explicit MemoryTable(uint32_t max_regions);
+  // Room for `max_regions` at half load. Remote access ends at `max_access_bytes` of each region,
+  // for tests of programs: some devices have such a bound.
+  explicit MemoryTable(uint32_t max_regions, uint64_t max_access_bytes = UINT64_MAX);
 
   // False when the key is 0 or taken, or the table is full.
   bool Add(const MemoryRegion& region);
@@ -48,8 +52,12 @@ class MemoryTable {
     if (region == nullptr || region->pd != pd || (region->access & access) != access) {
       return nullptr;
     }
+    constexpr uint32_t kRemote =
+        IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    const uint64_t bound =
+        (access & kRemote) != 0 ? std::min(region->bytes, max_access_bytes_) : region->bytes;
     const uint64_t offset = address - region->address;
-    if (address < region->address || offset > region->bytes || bytes > region->bytes - offset) {
+    if (address < region->address || offset > bound || bytes > bound - offset) {
       return nullptr;
     }
     // Verbs carries addresses as integers. NOLINTNEXTLINE(performance-no-int-to-ptr)
@@ -60,6 +68,7 @@ class MemoryTable {
   uint32_t mask_;
   uint32_t limit_;
   uint32_t count_ = 0;
+  uint64_t max_access_bytes_;
   std::vector<MemoryRegion> entries_;  // at least half of them free, so every probe ends
 };
 

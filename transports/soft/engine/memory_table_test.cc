@@ -34,6 +34,18 @@ TEST(MemoryTableTest, ResolvesWhatIsInsideAndAllowed) {
   EXPECT_EQ(at(0, 1, 0, 0, 0), 0U) << "key 0 is nobody's";
 }
 
+TEST(MemoryTableTest, ABoundOfAccessIsForPeersOnly) {
+  MemoryTable table(8, /*max_access_bytes=*/0x80);
+  MemoryRegion region = Region(7);
+  region.access |= IBV_ACCESS_REMOTE_READ;
+  ASSERT_TRUE(table.Add(region));
+  EXPECT_NE(table.Resolve(7, 0x1000, 0x80, 3, IBV_ACCESS_REMOTE_READ), nullptr);
+  EXPECT_EQ(table.Resolve(7, 0x1000, 0x81, 3, IBV_ACCESS_REMOTE_READ), nullptr);
+  EXPECT_EQ(table.Resolve(7, 0x1081, 1, 3, IBV_ACCESS_REMOTE_READ), nullptr);
+  EXPECT_NE(table.Resolve(7, 0x1000, 0x100, 3, IBV_ACCESS_LOCAL_WRITE), nullptr);
+  EXPECT_NE(table.Resolve(7, 0x1000, 0x100, 3, 0), nullptr);
+}
+
 TEST(MemoryTableTest, RefusesWhatItCannotHold) {
   MemoryTable table(2);
   EXPECT_FALSE(table.Add(Region(0)));

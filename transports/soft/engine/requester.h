@@ -101,6 +101,8 @@ class Requester {
   bool Acknowledge(uint32_t limit);
   bool AcknowledgeBefore(uint32_t psn);  // the SENDs and WRITEs in front of a response
   bool StoreResponse(const SendRequest& request, uint32_t offset, std::span<const std::byte> bytes);
+  // Of the last packet of a READ, for a device with a DataFilter.
+  bool StoreSpoiled(const SendRequest& request, uint32_t offset, std::span<const std::byte> bytes);
   void CompleteHead(ibv_wc_status status, uint8_t vendor_error = 0);
   void Fail(ibv_wc_status status, uint8_t vendor_error = 0);  // the head, and with it the QP
   void Progress();

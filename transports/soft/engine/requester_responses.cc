@@ -5,6 +5,7 @@
 #include "transports/soft/engine/dma.h"
 #include "transports/soft/engine/rc_timers.h"
 #include "transports/soft/engine/requester.h"
+#include "transports/soft/engine/spoiled_data.h"
 #include "transports/soft/wire/psn.h"
 
 namespace verbscope::soft {
@@ -187,7 +188,9 @@ void Requester::OnReadResponse(const Header& header, uint32_t psn,
     Fail(IBV_WC_BAD_RESP_ERR);
     return;
   }
-  if (!StoreResponse(request, offset, payload)) {
+  const bool spoils = last && context_.env.data_filter != nullptr;
+  if (!(spoils ? StoreSpoiled(request, offset, payload)
+               : StoreResponse(request, offset, payload))) {
     Fail(IBV_WC_LOC_PROT_ERR);
     return;
   }
@@ -233,6 +236,19 @@ bool Requester::StoreResponse(const SendRequest& request, uint32_t offset,
     offset = 0;
   }
   return bytes.empty();
+}
+
+bool Requester::StoreSpoiled(const SendRequest& request, uint32_t offset,
+                             std::span<const std::byte> bytes) {
+  if (bytes.empty()) return true;
+  const SpoiledData data(*context_.env.data_filter, bytes);
+  if (data.skip()) return true;
+  if (!StoreResponse(request, offset, data.bytes())) return false;
+  if (data.write_past()) {
+    const std::span sges(queue_.sges(queue_.head), request.sges);
+    WritePast(context_.env.memory, sges, request.length, context_.pd);
+  }
+  return true;
 }
 
 void Requester::CompleteHead(ibv_wc_status status, uint8_t vendor_error) {

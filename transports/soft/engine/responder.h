@@ -100,6 +100,8 @@ class Responder {
   void ExecuteAtomic(const Header& header);
   bool TakeReceive();
   Stored Scatter(std::span<const std::byte> payload);
+  // Of the last packet, for a device with a DataFilter.
+  Stored ScatterSpoiled(std::span<const std::byte> payload);
   void CompleteReceive(ibv_wc& wc, bool solicited);
   void FailReceive(ibv_wc_status status);
   // `answered`: by a response, which is its acknowledgement.

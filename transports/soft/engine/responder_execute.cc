@@ -5,6 +5,7 @@
 #include "transports/soft/engine/dma.h"
 #include "transports/soft/engine/queue_pair.h"
 #include "transports/soft/engine/responder.h"
+#include "transports/soft/engine/spoiled_data.h"
 
 namespace verbscope::soft {
 
@@ -56,6 +57,22 @@ Responder::Stored Responder::Scatter(std::span<const std::byte> payload) {
   return Stored::kYes;
 }
 
+Responder::Stored Responder::ScatterSpoiled(std::span<const std::byte> payload) {
+  const uint64_t end = received_ + payload.size();
+  if (payload.empty() || end > receive_.capacity) return Scatter(payload);
+  const SpoiledData data(*context_.env.data_filter, payload);
+  if (data.skip()) {
+    received_ = end;
+    return Stored::kYes;
+  }
+  const Stored stored = Scatter(data.bytes());
+  if (stored == Stored::kYes && data.write_past()) {
+    const std::span sges(&receive_.sge[0], receive_.sges);
+    WritePast(context_.env.memory, sges, end, queue_.pd());
+  }
+  return stored;
+}
+
 void Responder::CompleteReceive(ibv_wc& wc, bool solicited) {
   wc.wr_id = receive_.wr_id;
   has_receive_ = false;
@@ -76,7 +93,9 @@ void Responder::ExecuteSend(const Header& header, const OpcodeInfo& info,
     return;
   }
   const bool rxe = context_.env.rxe();
-  switch (Scatter(payload)) {
+  const bool ends = info.Is(kOpEnds);
+  const bool spoils = ends && context_.env.data_filter != nullptr;
+  switch (spoils ? ScatterSpoiled(payload) : Scatter(payload)) {
     case Stored::kYes:
       break;
     case Stored::kTooLong:
@@ -88,7 +107,6 @@ void Responder::ExecuteSend(const Header& header, const OpcodeInfo& info,
       FailReceive(rxe ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_PROT_ERR);
       return;
   }
-  const bool ends = info.Is(kOpEnds);
   open_ = ends ? Open::kNone : Open::kSend;
   Accept(header, ends, 1);
   if (!ends) return;
@@ -141,7 +159,13 @@ void Responder::ExecuteWrite(const Header& header, const OpcodeInfo& info,
       Refuse(kNakRemoteAccess, IBV_EVENT_QP_ACCESS_ERR);
       return;
     }
-    DmaCopy(to, payload.data(), bytes);
+    if (ends && context_.env.data_filter != nullptr) [[unlikely]] {
+      const SpoiledData data(*context_.env.data_filter, payload);
+      if (!data.skip()) DmaCopy(to, data.bytes().data(), bytes);
+      if (data.write_past()) WritePast(context_.env.memory, rkey, address + bytes, context_.pd);
+    } else {
+      DmaCopy(to, payload.data(), bytes);
+    }
   }
   if (starts) write_total_ = header.dma_length;
   write_address_ = address + bytes;

@@ -210,6 +210,23 @@ void ReadCompletionFault(ObjectReader& json, std::vector<CompletionFault>& fault
   faults.push_back(fault);
 }
 
+void ReadDataFault(ObjectReader& json, DataFault& fault) {
+  const auto count = [&json](std::string_view key, std::optional<uint64_t>& value, uint64_t min) {
+    uint64_t number = 0;
+    if (json.Count(key, number, min, UINT64_MAX)) value = number;
+  };
+  count("flip_bit", fault.flip_bit, 0);
+  count("skip_last", fault.skip_last, 0);
+  count("write_past", fault.write_past, 0);
+  count("max_access_bytes", fault.max_access_bytes, 1);
+  for (const auto& [key, nth] : {std::pair(std::string_view("flip_bit"), fault.flip_bit),
+                                 std::pair(std::string_view("write_past"), fault.write_past)}) {
+    if (nth && nth == fault.skip_last) {
+      json.Complain(key, "is refused", "of the same message skip_last stores nothing");
+    }
+  }
+}
+
 void ReadEvents(ObjectReader& json, EventTiming& events) {
   json.Delay("late", events.late);
   json.Flag("coalesce", events.coalesce);
@@ -221,6 +238,7 @@ void ReadHooks(ObjectReader& json, HookOptions& hooks) {
              [&hooks](ObjectReader& fault) { ReadControlFault(fault, hooks.control); });
   json.Array("completions", kMaxRules,
              [&hooks](ObjectReader& fault) { ReadCompletionFault(fault, hooks.completions); });
+  json.Object("data", [&hooks](ObjectReader& data) { ReadDataFault(data, hooks.data); });
   json.Object("events", [&hooks](ObjectReader& events) { ReadEvents(events, hooks.events); });
 }
 

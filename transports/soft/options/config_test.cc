@@ -102,6 +102,9 @@ TEST(Config, TheExampleOfTheDocumentSetsEverything) {
                           .byte_len_add = -4,
                           .imm_swap = true,
                           .hold_behind = true}));
+  EXPECT_EQ(
+      options->hooks.data,
+      (DataFault{.flip_bit = 10, .skip_last = 20, .write_past = 30, .max_access_bytes = 65536}));
   EXPECT_EQ(options->hooks.events, (EventTiming{.late = nanoseconds(50'000), .coalesce = true}));
 }
 
@@ -267,6 +270,17 @@ TEST(Config, RefusesWhatItDoesNotUnderstand) {
        "seen."},
       {R"({"hooks": {"completions": [{"vendor_err": 1, "garbage": true}]}})",
        "hooks.completions[0].vendor_err is refused: it goes with status."},
+      {R"({"hooks": {"data": {"flip_bit": true}}})",
+       "hooks.data.flip_bit=true is refused: allowed: a whole number from 0 to "
+       "18446744073709551615."},
+      {R"({"hooks": {"data": {"max_access_bytes": 0}}})",
+       "hooks.data.max_access_bytes=0 is refused: allowed: a whole number from 1 to "
+       "18446744073709551615."},
+      {R"({"hooks": {"data": {"flip_bit": 2, "skip_last": 2}}})",
+       "hooks.data.flip_bit is refused: of the same message skip_last stores nothing."},
+      {R"({"hooks": {"data": {"flip": 2}}})",
+       "unknown key 'hooks.data.flip': the keys here are flip_bit, skip_last, write_past or "
+       "max_access_bytes. Next: write 'flip_bit'."},
       {R"({"hooks": {"events": {"coalesce": "yes"}}})",
        "hooks.events.coalesce='yes' is refused: allowed: true or false."},
   };

@@ -79,9 +79,23 @@ struct EventTiming {
   friend bool operator==(const EventTiming&, const EventTiming&) = default;
 };
 
+// What is wrong with the data that messages leave in the memory of this device's program. The
+// numbers count messages with data that come to their end: SENDs and WRITEs from peers, READs of
+// this device. From 1; 0: each; absent: none.
+struct DataFault {
+  std::optional<uint64_t> flip_bit = {};    // one bit of the last packet
+  std::optional<uint64_t> skip_last = {};   // the last packet is not stored
+  std::optional<uint64_t> write_past = {};  // the byte behind the message, if of the same region
+  // Peers reach so much of each memory region only; behind it the key does as if it was wrong.
+  std::optional<uint64_t> max_access_bytes = {};
+
+  friend bool operator==(const DataFault&, const DataFault&) = default;
+};
+
 struct HookOptions {
   std::vector<ControlFault> control;
   std::vector<CompletionFault> completions;
+  DataFault data;
   EventTiming events;
 
   friend bool operator==(const HookOptions&, const HookOptions&) = default;

@@ -72,6 +72,14 @@ CompletionFate CompletionFaults::Apply(CompletionKind kind, ibv_wc& completion) 
   return hold_behind ? CompletionFate::kHoldBehind : CompletionFate::kDeliver;
 }
 
+DataVerdict DataFaults::NextMessage() {
+  const uint64_t count = messages_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const auto hits = [count](std::optional<uint64_t> nth) { return nth && Hits(*nth, count); };
+  return {.flip_bit = hits(fault_.flip_bit),
+          .skip_last = hits(fault_.skip_last),
+          .write_past = hits(fault_.write_past)};
+}
+
 void FillUndefinedFields(ibv_wc& completion) {
   const bool success = completion.status == IBV_WC_SUCCESS;
   const bool has_length = success && HasLength(completion.opcode);

@@ -65,6 +65,25 @@ class CompletionFaults {
   std::array<std::atomic<uint64_t>, 2> of_kind_ = {};
 };
 
+// Which messages leave wrong data. For the last packet of each:
+//
+//   if (data_faults.Active()) verdict = data_faults.NextMessage();
+class DataFaults {
+ public:
+  explicit DataFaults(const DataFault& fault) : fault_(fault) {}
+  DataFaults(const DataFaults&) = delete;
+  DataFaults& operator=(const DataFaults&) = delete;
+
+  // Whether any message is spoiled; max_access_bytes is not for this class.
+  bool Active() const { return fault_.flip_bit || fault_.skip_last || fault_.write_past; }
+  // Counts one message of the device.
+  DataVerdict NextMessage();
+
+ private:
+  const DataFault fault_;
+  std::atomic<uint64_t> messages_ = 0;
+};
+
 // Overwrites the fields that the verbs leave undefined for a completion of an RC QP with this
 // status, opcode and flags. The rubbish is the same each time.
 void FillUndefinedFields(ibv_wc& completion);

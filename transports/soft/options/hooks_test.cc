@@ -191,6 +191,16 @@ TEST(CompletionFaults, OfTwoFatesDropWins) {
   EXPECT_EQ(faults.Apply(kAny, completion), CompletionFate::kDeliver);
 }
 
+TEST(DataFaults, SpoilTheMessagesThatTheyName) {
+  EXPECT_FALSE(DataFaults({.max_access_bytes = 1}).Active());
+  DataFaults faults({.flip_bit = 2, .skip_last = 3, .write_past = 0});
+  EXPECT_TRUE(faults.Active());
+  EXPECT_EQ(faults.NextMessage(), (DataVerdict{.write_past = true}));
+  EXPECT_EQ(faults.NextMessage(), (DataVerdict{.flip_bit = true, .write_past = true}));
+  EXPECT_EQ(faults.NextMessage(), (DataVerdict{.skip_last = true, .write_past = true}));
+  EXPECT_EQ(faults.NextMessage(), (DataVerdict{.write_past = true}));
+}
+
 TEST(EventTiming, IsInactiveByDefault) {
   EXPECT_FALSE(EventTiming{}.Active());
   EXPECT_TRUE(EventTiming{.late = std::chrono::nanoseconds(1)}.Active());
