@@ -34,6 +34,14 @@ void CheckOptions(const SoftOptions& options) {
   Require(IsChance(fault.reorder) && IsChance(fault.corrupt));
   Require(fault.delay.count() >= 0 && fault.delay <= std::chrono::minutes(1));
   for (const ControlFault& control : options.hooks.control) Require(control.errno_value > 0);
+  for (const FaultRule& rule : fault.rules) {
+    Require(rule.delay.count() >= 0 && rule.delay <= std::chrono::minutes(1));
+  }
+  for (const CompletionFault& completion : options.hooks.completions) {
+    Require(completion != CompletionFault{.nth = completion.nth, .kind = completion.kind});
+    Require(!completion.drop || !completion.hold_behind);
+  }
+  Require(options.hooks.data.max_access_bytes.value_or(1) > 0);
 
   const auto table = GidTable(options, {});
   int last_index = -1;
