@@ -24,7 +24,7 @@ class DataFaultsTest : public DeviceTest {
     EXPECT_EQ(Post(a, Write(a, b, seed, kBytes)), 0);
     EXPECT_EQ(Wait(a.send_cq).status, IBV_WC_SUCCESS);
     std::vector<size_t> wrong;
-    for (size_t i = 0; i < 2 * kBytes; ++i) {
+    for (size_t i = 0; i < size_t{2} * kBytes; ++i) {
       const std::byte right = i < kBytes ? pattern[i] : std::byte{0};
       if (*b.at(i) != right) wrong.push_back(i);
     }
@@ -36,7 +36,7 @@ TEST_P(DataFaultsTest, TheMessagesThatAreNamedAreWrongAndTheOthersRight) {
   Open({.flip_bit = 2, .skip_last = 3, .write_past = 4});
   auto [a, b] = ConnectedPair();
   EXPECT_EQ(WriteOne(a, b, 1), std::vector<size_t>{});
-  const size_t last = 2 * 1024;
+  const size_t last = 2048;
   EXPECT_EQ(WriteOne(a, b, 2), std::vector<size_t>{last + (kBytes - last) / 2});
   const std::vector<size_t> missing = WriteOne(a, b, 3);
   ASSERT_FALSE(missing.empty());

@@ -74,7 +74,7 @@ class SpoiledDataTest : public ::testing::TestWithParam<std::tuple<ibv_wr_opcode
   std::vector<size_t> Spoilt(const DataVerdict& verdict) {
     Connection c({.mtu = IBV_MTU_256});
     NthMessage filter(1, verdict);
-    const std::vector<size_t> differences = Differences(c, filter);
+    std::vector<size_t> differences = Differences(c, filter);
     EXPECT_EQ(filter.messages, 1U);
     return differences;
   }
