@@ -6,6 +6,7 @@
 #include "core/plan/input_text.h"
 #include "core/plan/operation.h"
 #include "core/plan/plan.h"
+#include "core/plan/step_commands.h"
 
 namespace verbscope {
 namespace {
@@ -84,9 +85,37 @@ Status CheckFlags(const Plan& plan, const Operation& operation) {
   return {};
 }
 
+// The steps choose queues, rates and immediate data themselves; what is left to ask for is a size.
+Status CheckSteps(const Plan& plan, const StepCommand& steps) {
+  if (plan.sizes_bytes.size() != 1) {
+    return UsageError(
+        fmt::format("--size: {} works on one size, and derives others from it", plan.command),
+        "give one number");
+  }
+  if (plan.sizes_bytes.front() < steps.smallest_size) {
+    return UsageError(fmt::format("--size {}: {} needs {} byte or more", plan.sizes_bytes.front(),
+                                  plan.command, steps.smallest_size),
+                      "give a larger --size");
+  }
+  if (!plan.iterations) {
+    return UsageError(fmt::format("{} counts messages and has no duration", plan.command),
+                      "give --iterations");
+  }
+  const bool plain = plan.qps == 1 && plan.tx_depth == 1 && plan.post_list == 1 &&
+                     plan.repeat == 1 && plan.rate_per_s == 0 && !plan.imm && !plan.bidirectional;
+  if (plain) return {};
+  return UsageError(fmt::format("{} chooses queue pairs, depths, rates, repeats and immediate data "
+                                "itself",
+                                plan.command),
+                    "leave those options out");
+}
+
 }  // namespace
 
 Status CheckCombination(const Plan& plan) {
+  if (const StepCommand* steps = FindStepCommand(plan.command); steps != nullptr) {
+    return CheckSteps(plan, *steps);
+  }
   const Operation operation = OperationOf(plan);
   for (const auto check : {CheckQueues, CheckRate, CheckSizesOf, CheckFlags}) {
     if (Status status = check(plan, operation); !status) return status;

@@ -10,6 +10,7 @@
 
 #include "core/plan/input_text.h"
 #include "core/plan/operation.h"
+#include "core/plan/step_commands.h"
 
 namespace verbscope {
 namespace {
@@ -154,11 +155,12 @@ tl::unexpected<Error> Refused(std::string message, std::string cause, std::strin
 
 // What must be refused, because lowering it would measure something else.
 Status CheckLimits(const Plan& plan, const ServerLimits& limits) {
-  if (FindOperation(plan.command) == nullptr) {
+  if (FindOperation(plan.command) == nullptr && FindStepCommand(plan.command) == nullptr) {
     std::string known;
     for (const Operation& operation : Operations()) {
       known += (known.empty() ? "" : ", ") + std::string(operation.command);
     }
+    for (const StepCommand& steps : StepCommands()) known += ", " + std::string(steps.command);
     return Refused(fmt::format("no server runs {}", Quoted(plan.command)), "known are " + known,
                    "use the same version of verbscope on both sides");
   }
@@ -249,7 +251,10 @@ uint64_t EstimatedMemoryBytes(const Plan& plan) {
                                                                         plan.sizes_bytes.end());
   const auto buffer = (__int128{largest} + kPageBytes - 1) / kPageBytes * kPageBytes;
   const auto entries = __int128{plan.tx_depth} + plan.rx_depth;
-  const __int128 total = (2 * buffer + entries * kQueueEntryBytes + kQpBytes) * plan.qps;
+  const bool steps = FindStepCommand(plan.command) != nullptr;
+  const __int128 buffers =
+      steps ? kStepBufferMessages * (buffer + kPageBytes) + kStepBufferBytes : 2 * buffer;
+  const __int128 total = (buffers + entries * kQueueEntryBytes + kQpBytes) * plan.qps;
   return static_cast<uint64_t>(std::min<__int128>(total, std::numeric_limits<uint64_t>::max()));
 }
 
@@ -266,7 +271,8 @@ Expected<Plan> Bound(const Plan& asked, const ServerLimits& limits) {
   Lower(plan.post_list, plan.tx_depth, "post_list", "it cannot exceed tx_depth", plan.changes);
   Lower(plan.signal_every, std::max(1u, limits.max_qp_wr / 2), "signal_every",
         why + ", and two periods must fit", plan.changes);
-  if (FindOperation(plan.command)->shape == LoopShape::kStream) {
+  const Operation* operation = FindOperation(plan.command);
+  if (operation != nullptr && operation->shape == LoopShape::kStream) {
     Lower(plan.signal_every, plan.tx_depth, "signal_every",
           "a full queue must hold a signalled request", plan.changes);
   }

@@ -163,8 +163,13 @@ int64_t PlannedNs(const Plan& plan);
 int64_t EffectiveDeadlineNs(const Plan& plan);
 
 // Upper bound of what one side allocates for the plan, in bytes: per QP one send and one receive
-// buffer of the largest message (all slots of a queue share it), and its queues. It saturates.
+// buffer of the largest message (all slots of a queue share it), and its queues. A step of
+// core/scenario takes at most kStepBufferMessages messages with a page each around them, or
+// kStepBufferBytes where that is more. It saturates.
 uint64_t EstimatedMemoryBytes(const Plan& plan);
+
+inline constexpr uint64_t kStepBufferMessages = 16;
+inline constexpr uint64_t kStepBufferBytes = uint64_t{4} << 20;
 
 // What a server bears. It is applied before anything is allocated.
 struct ServerLimits {
