@@ -52,6 +52,7 @@ class Maker {
     point.imm = Maybe([this] { return Coin(); });
     point.atomic_op = Maybe([this] { return std::string(Coin() ? "fetch-add" : "compare-swap"); });
     point.bidirectional = Maybe([this] { return Coin(); });
+    point.variant = Maybe([this] { return "receive " + Text(); });
     return point;
   }
 

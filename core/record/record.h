@@ -33,6 +33,8 @@ struct Point {
   std::optional<std::string> atomic_op;  // op atomic only
   std::optional<bool> bidirectional;     // true: both sides sent at once
   std::optional<uint32_t> post_list;     // where it is not 1
+  // What else sets it apart from a result of the same operation: "receive with no SGE".
+  std::optional<std::string> variant;
   friend bool operator==(const Point&, const Point&) = default;
 };
 
@@ -172,10 +174,10 @@ struct SideRecord {
 struct CheckRow {
   std::string name;
   std::string status;  // "pass", "fail", "deviation", "skip"
-  std::string expected;
-  std::string observed;
-  std::string why;
-  std::string source;
+  std::string expected = {};
+  std::string observed = {};
+  std::string why = {};
+  std::string source = {};
 };
 
 struct GateRow {

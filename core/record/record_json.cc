@@ -12,29 +12,6 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 4> kVerdicts = {"pass", "fail", "inconclusive", "error"};
 
-OrderedJson CheckJson(const CheckRow& check) {
-  return {
-      {"name", Name(check.name)},
-      {"status", Name(check.status)},
-      {"expected", TextOrNull(check.expected)},
-      {"observed", TextOrNull(check.observed)},
-      {"why", TextOrNull(check.why)},
-      {"source", TextOrNull(check.source)},
-  };
-}
-
-Expected<CheckRow> CheckFromJson(const json& object) {
-  CheckRow check;
-  JsonFields fields(object, "checks[]", ErrorClass::kUsage);
-  GetName(fields, "name", check.name);
-  GetName(fields, "status", check.status);
-  GetText(fields, "expected", check.expected);
-  GetText(fields, "observed", check.observed);
-  GetText(fields, "why", check.why);
-  GetText(fields, "source", check.source);
-  return Finish(fields, std::move(check));
-}
-
 OrderedJson GateJson(const GateRow& gate) {
   return {
       {"expression", Name(gate.expression)},
@@ -162,6 +139,29 @@ Expected<Error> ErrorFromJson(const json& object) {
   return Finish(fields, std::move(error));
 }
 
+OrderedJson ToJson(const CheckRow& check) {
+  return {
+      {"name", Name(check.name)},
+      {"status", Name(check.status)},
+      {"expected", TextOrNull(check.expected)},
+      {"observed", TextOrNull(check.observed)},
+      {"why", TextOrNull(check.why)},
+      {"source", TextOrNull(check.source)},
+  };
+}
+
+Expected<CheckRow> CheckRowFromJson(const json& object) {
+  CheckRow check;
+  JsonFields fields(object, "checks[]", ErrorClass::kRun);
+  GetName(fields, "name", check.name);
+  GetName(fields, "status", check.status);
+  GetText(fields, "expected", check.expected);
+  GetText(fields, "observed", check.observed);
+  GetText(fields, "why", check.why);
+  GetText(fields, "source", check.source);
+  return Finish(fields, std::move(check));
+}
+
 OrderedJson ToJson(const Record& record) {
   OrderedJson object = {
       {"schema_version", kSchemaVersion},
@@ -184,7 +184,7 @@ OrderedJson ToJson(const Record& record) {
   };
   if (record.command == "devices") object["devices"] = ArrayOf(record.devices, DeviceSummaryJson);
   object["results"] = ArrayOf(record.results, [](const Result& result) { return ToJson(result); });
-  object["checks"] = ArrayOf(record.checks, CheckJson);
+  object["checks"] = ArrayOf(record.checks, [](const CheckRow& check) { return ToJson(check); });
   object["gates"] = ArrayOf(record.gates, GateJson);
   object["notices"] = Texts(record.notices);
   object["error"] = record.error ? ToJson(*record.error) : OrderedJson(nullptr);
@@ -215,7 +215,7 @@ Expected<Record> RecordFromJson(const json& object) {
     GetRows(fields, "devices", DeviceSummaryFromJson, record.devices);
   }
   GetRows(fields, "results", ResultFromJson, record.results);
-  GetRows(fields, "checks", CheckFromJson, record.checks);
+  GetRows(fields, "checks", CheckRowFromJson, record.checks);
   GetRows(fields, "gates", GateFromJson, record.gates);
   fields.GetArray("notices", record.notices, kMaxRows);
   for (std::string& notice : record.notices) notice = Printable(notice, kMaxTextBytes);

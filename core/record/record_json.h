@@ -32,6 +32,9 @@ enum class ResultForm { kDocument, kWire };
 nlohmann::ordered_json ToJson(const Result& result, ResultForm form = ResultForm::kDocument);
 Expected<Result> ResultFromJson(const nlohmann::json& json);
 
+nlohmann::ordered_json ToJson(const CheckRow& check);
+Expected<CheckRow> CheckRowFromJson(const nlohmann::json& json);
+
 nlohmann::ordered_json ToJson(const SideRecord& side);
 Expected<SideRecord> SideFromJson(const nlohmann::json& json);
 
