@@ -84,6 +84,8 @@ struct DeviceInfo {
   DeviceKind kind = DeviceKind::kHardware;
   std::string provider;  // "mlx5", "rxe", …; empty when not known
   std::string firmware;
+  // Provider whose deviations a software device imitates on purpose ("rxe"); empty: none.
+  std::string imitates;
   int numa_node = -1;  // -1 none or not known
   uint32_t vendor_id = 0;
   uint32_t vendor_part_id = 0;

@@ -53,10 +53,13 @@ void Monitor::Tick() {
   {
     const std::lock_guard lock(mutex_);
     if (event && event->has_value()) {
+      const bool tolerated =
+          tolerate_qp_events_.load(std::memory_order_relaxed) && (*event)->text.starts_with("QP_");
+      const bool fatal = (*event)->fatal && !tolerated;
       // The first fatal one explains what follows; the kernel adds harmless ones behind it.
       if (!fatal_event_) device_event_ = std::move((*event)->text);
-      fatal_event_ = fatal_event_ || (*event)->fatal;
-      if ((*event)->fatal) stop_.Stop(StopReason::kDevice);
+      fatal_event_ = fatal_event_ || fatal;
+      if (fatal) stop_.Stop(StopReason::kDevice);
     }
     if (recorder_ != nullptr) recorder_->Fold();
   }

@@ -7,6 +7,7 @@
 #ifndef VERBSCOPE_CORE_SESSION_MONITOR_H_
 #define VERBSCOPE_CORE_SESSION_MONITOR_H_
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ class Monitor {
   // The recorder whose intervals are folded; null between phases. After Watch(nullptr) returns, no
   // fold is running.
   void Watch(IntervalRecorder* recorder);
+  // From now on events of single QPs ("QP_FATAL on …") stop nothing: whoever breaks QPs on purpose
+  // has a deadline for every wait, and looks at completions. They are still kept.
+  void TolerateQpEvents() { tolerate_qp_events_.store(true, std::memory_order_relaxed); }
   // The first fatal asynchronous event, or, while none was fatal, the last one.
   std::optional<std::string> device_event() const;
 
@@ -46,6 +50,7 @@ class Monitor {
   const Interrupt& interrupt_;
   const Deadline deadline_;
   StopSignal stop_;
+  std::atomic<bool> tolerate_qp_events_ = false;
   mutable std::mutex mutex_;
   IntervalRecorder* recorder_ = nullptr;
   bool hold_done_ = false;

@@ -10,6 +10,7 @@
 #include "core/selection/path_mtu.h"
 #include "core/session/messages.h"
 #include "core/session/run_points.h"
+#include "core/session/run_scenarios.h"
 #include "core/session/session.h"
 #include "core/session/side.h"
 #include "core/session/steps.h"
@@ -105,8 +106,8 @@ Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions
       !status) {
     return status;
   }
-  if (Status status = RunPoints(LoopRole::kRequester, *side, agreed->plan, link, context, deadline,
-                                farewell, record);
+  if (Status status = RunWork(LoopRole::kRequester, *side, agreed->plan, link, context, deadline,
+                              farewell, record);
       !status) {
     return status;
   }

@@ -11,6 +11,7 @@
 #include "core/selection/path_mtu.h"
 #include "core/session/messages.h"
 #include "core/session/run_points.h"
+#include "core/session/run_scenarios.h"
 #include "core/session/session.h"
 #include "core/session/side.h"
 #include "core/session/steps.h"
@@ -106,7 +107,7 @@ Status Run(PeerLink& link, const SessionContext& context, const ResponderOptions
   if (Status status = AgreeOnPath(link, options, deadline, *side, record); !status) return status;
   const Plan plan = *record.plan;
   if (Status status =
-          RunPoints(LoopRole::kResponder, *side, plan, link, context, deadline, farewell, record);
+          RunWork(LoopRole::kResponder, *side, plan, link, context, deadline, farewell, record);
       !status) {
     return status;
   }

@@ -10,6 +10,7 @@
 #include "core/causes/completion_log.h"
 #include "core/selection/gid_pair.h"
 #include "core/session/steps.h"
+#include "core/session/stop_error.h"
 
 namespace verbscope {
 namespace {
@@ -19,37 +20,8 @@ using std::chrono::milliseconds;
 // After a failed completion the rest of the queues is flushed; how long to wait for that.
 constexpr milliseconds kDrainTime(200);
 
-Error StopError(const FailedRun& run, StopReason reason) {
-  Error error;
-  error.error_class = ErrorClass::kRun;
-  switch (reason) {
-    case StopReason::kInterrupted:
-      return InterruptedError();
-    case StopReason::kDeadline:
-      return DeadlineError(run.plan);
-    case StopReason::kDevice:
-      error.message =
-          fmt::format("the device reported: {}", run.monitor.device_event().value_or(""));
-      error.cause = "the port or its netdev went down, or the device failed";
-      error.next_step =
-          "look at the cable, at `ip link` and at the kernel log (dmesg) of both hosts";
-      return error;
-    case StopReason::kPeerLost: {
-      // The link knows how: an abort with the peer's own error, or the way the connection ended.
-      Expected<nlohmann::json> frame =
-          ReceiveFrame(run.link, "barrier", Deadline::After(std::chrono::seconds(1)));
-      if (!frame) return std::move(frame.error());
-      break;
-    }
-    case StopReason::kDone:
-      error.message = "the peer ended the run early";
-      return error;
-    case StopReason::kNone:
-      break;
-  }
-  error.error_class = ErrorClass::kInternal;
-  error.message = "the measuring loop ended without a reason";
-  return error;
+Error Stopped(const FailedRun& run, StopReason reason) {
+  return StopError(reason, run.link, run.monitor, run.plan);
 }
 
 // Adds what the completion does not say.
@@ -142,7 +114,7 @@ Error ExplainFailure(const FailedRun& run, const LoopOutcome& outcome) {
       failed_completion || reason == StopReason::kDevice || reason == StopReason::kPeerLost;
   DrainCompletions(run.endpoint, log, Deadline::After(look ? kDrainTime : milliseconds(0)));
   std::optional<CompletionFailure> failure = log.FirstFailure();
-  if (PortDown(run.monitor)) return StopError(run, StopReason::kDevice);
+  if (PortDown(run.monitor)) return Stopped(run, StopReason::kDevice);
   // A flush explains a stop that was asked for no better than its own reason does; nor does an
   // answer that never came, once the peer has said that it gives up.
   const bool asked_to_stop = run.monitor.stop().reason() != StopReason::kNone;
@@ -157,7 +129,7 @@ Error ExplainFailure(const FailedRun& run, const LoopOutcome& outcome) {
     error.cause = outcome.post_errno == ENOMEM ? "the queue is full" : "the QP is in error";
     return error;
   }
-  return StopError(run, run.monitor.stop().reason());
+  return Stopped(run, run.monitor.stop().reason());
 }
 
 }  // namespace verbscope

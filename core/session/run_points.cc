@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/plan/step_commands.h"
 #include "core/record/record_json.h"
 #include "core/session/monitor.h"
 #include "core/session/point_run.h"
@@ -41,35 +42,68 @@ Status RunPoints(LoopRole role, SideState& side, const Plan& plan, PeerLink& lin
       Keep(point.TakeOwn(), record);
       Keep(point.TakePeer(), record);
       if (!status) {
-        Error error = farewell.Conclude(
-            OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
-        FinishSide(side, context);
-        record.local = side.record;
-        return Fail(std::move(error));
+        return EndRun(std::move(status), side, link, context, deadline, farewell, record);
       }
       passed_bytes = std::max(passed_bytes.value_or(0), size);
     }
   }
-  FinishSide(side, context);
-  record.local = side.record;
-  return ExchangeSides(side, link, deadline, record);
+  return EndRun({}, side, link, context, deadline, farewell, record);
 }
 
-void SetVerdict(Record& record) {
+Status EndRun(Status status, SideState& side, PeerLink& link, const SessionContext& context,
+              Deadline deadline, Farewell& farewell, Record& record) {
+  if (!status) {
+    status = Fail(farewell.Conclude(
+        OwnInterruptFirst(std::move(status.error()), context.interrupt.raised())));
+  }
+  FinishSide(side, context);
+  record.local = side.record;
+  return status ? ExchangeSides(side, link, deadline, record) : status;
+}
+
+namespace {
+
+void Fault(std::string message, Record& record) {
+  Error error;
+  error.error_class = ErrorClass::kRun;
+  error.message = std::move(message);
+  record.error = std::move(error);
+}
+
+// A check says something unless it was skipped.
+void JudgeChecks(Record& record) {
+  if (record.checks.empty()) return Fault("the run ended without a single check", record);
+  const auto any = [&record](std::string_view status) {
+    return std::ranges::any_of(record.checks,
+                               [status](const CheckRow& row) { return row.status == status; });
+  };
+  record.verdict = any("fail") ? "fail" : any("pass") || any("deviation") ? "pass" : "inconclusive";
+}
+
+void JudgeSamples(Record& record) {
   const bool samples = std::ranges::any_of(record.results, [](const Result& result) {
     const Metrics& metrics = result.metrics;
     return result.complete && ((metrics.latency && metrics.latency->samples > 0) ||
                                (metrics.bandwidth && metrics.bandwidth->messages > 0));
   });
-  if (!record.error && !samples) {
-    Error error;
-    error.error_class = ErrorClass::kRun;
-    error.message = "the run ended without a single sample";
-    record.error = std::move(error);
+  if (!samples) return Fault("the run ended without a single sample", record);
+  record.verdict = "pass";
+}
+
+}  // namespace
+
+void SetVerdict(Record& record) {
+  const bool steps = record.plan && FindStepCommand(record.plan->command) != nullptr;
+  if (!record.error) steps ? JudgeChecks(record) : JudgeSamples(record);
+  if (record.error) {
+    const bool failed = record.error->error_class == ErrorClass::kVerification;
+    record.verdict = failed ? "fail" : "error";
+    record.exit_code = ExitCode(record.error->error_class);
+  } else {
+    record.exit_code = record.verdict == "pass"   ? 0
+                       : record.verdict == "fail" ? ExitCode(ErrorClass::kVerification)
+                                                  : ExitCode(ErrorClass::kInconclusive);
   }
-  const bool failed = record.error && record.error->error_class == ErrorClass::kVerification;
-  record.verdict = failed ? "fail" : record.error ? "error" : "pass";
-  record.exit_code = record.error ? ExitCode(record.error->error_class) : 0;
 }
 
 }  // namespace verbscope

@@ -19,7 +19,13 @@ Status RunPoints(LoopRole role, SideState& side, const Plan& plan, PeerLink& lin
                  const SessionContext& context, Deadline deadline, Farewell& farewell,
                  Record& record);
 
-// record.verdict and exit_code for a finished session: no error and at least one sample is a pass.
+// The end of both kinds of run, after a failure or not: this side's record, told the other when all
+// went well.
+Status EndRun(Status status, SideState& side, PeerLink& link, const SessionContext& context,
+              Deadline deadline, Farewell& farewell, Record& record);
+
+// record.verdict and exit_code for a finished session: no error and at least one sample is a pass;
+// of a command of steps, at least one check and none failed.
 void SetVerdict(Record& record);
 
 }  // namespace verbscope

@@ -187,6 +187,7 @@ DeviceInfo MakeDeviceInfo(const SoftOptions& options, std::span<const GidSlot> t
   info.kind = DeviceKind::kSoftware;
   info.provider = "soft";
   info.firmware = firmware;
+  if (options.profile == Profile::kRxe61) info.imitates = "rxe";
   info.limits = options.limits.device;
   info.ports.push_back(MakePortInfo(options, table));
   return info;
