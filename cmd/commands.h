@@ -19,8 +19,10 @@ struct Command {
 };
 
 Command AddDevices(CLI::App& app, DeviceProvider& provider);
+Command AddImm(CLI::App& app, DeviceProvider& provider);
 std::vector<Command> AddMeasuringCommands(CLI::App& app, DeviceProvider& provider);
 Command AddServe(CLI::App& app, DeviceProvider& provider);
+Command AddZeroLenRecv(CLI::App& app, DeviceProvider& provider);
 
 }  // namespace verbscope
 

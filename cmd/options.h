@@ -89,6 +89,10 @@ struct PlanOptions {
   std::string arrival;
 };
 void AddPlanOptions(CLI::App& app, PlanOptions& options);
+// The part of them that every command with a peer has: RC attributes, path, deadline.
+void AddPathOptions(CLI::App& app, PlanOptions& options);
+// Those of a command of steps (core/plan/step_commands.h): size, iterations, path.
+void AddStepOptions(CLI::App& app, PlanOptions& options, const std::string& iterations_help);
 // Parsed and validated; kUsage with the option's name otherwise.
 Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command);
 

@@ -15,6 +15,7 @@
 #include "cmd/version.h"
 #include "core/base/file_descriptor.h"
 #include "core/host/host.h"
+#include "core/record/record_json.h"
 #include "reporters/json.h"
 #include "reporters/text.h"
 
@@ -116,12 +117,18 @@ int Output::Finish(bool text) {
                                    record_.error->side == Side::kPeer ? "the peer reports: " : "",
                                    record_.error->ToText()));
   }
+  for (const CheckRow& check : record_.checks) {
+    if (check.status != "fail") continue;
+    WriteStandardError(fmt::format("check failed: {}: {}; expected {}", Printable(check.name),
+                                   Printable(check.observed), Printable(check.expected)));
+    break;
+  }
   // A failure without results leaves standard output empty: its one sentence is on standard error.
   std::string out;
   if (options_.json) {
     out = RenderJson(record_);
-  } else if (text &&
-             (!record_.results.empty() || (record_.command == "devices" && !record_.error))) {
+  } else if (text && (!record_.results.empty() || !record_.checks.empty() ||
+                      (record_.command == "devices" && !record_.error))) {
     out = TextReport(record_, options_);
   }
   if (const int error = WriteAll(STDOUT_FILENO, out); error != 0) {

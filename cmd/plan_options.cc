@@ -9,6 +9,7 @@
 
 #include "cmd/options.h"
 #include "core/plan/operation.h"
+#include "core/plan/step_commands.h"
 
 namespace verbscope {
 namespace {
@@ -160,35 +161,7 @@ void AddShapeOptions(CLI::App& app, PlanOptions& o) {
 
 }  // namespace
 
-void AddPlanOptions(CLI::App& app, PlanOptions& o) {
-  app.add_option("-s,--size", o.sizes,
-                 "message bytes: N, A:B, all or all+-1; suffixes K M G Ki Mi Gi are powers of 1024 "
-                 "(default: 64 for latency, 8 for Atomics, 65536 for bandwidth)")
-      ->type_name("SIZE");
-  CLI::Option* duration =
-      app.add_option("-D,--duration", o.duration, "measured time (default: 2s)")->type_name("TIME");
-  app.add_option("-n,--iterations", o.iterations, "measured messages instead of a time")
-      ->type_name("N")
-      ->excludes(duration);
-  app.add_option("--warmup", o.warmup, "warm-up, a time or a number of messages (default: 200ms)")
-      ->type_name("TIME|N");
-  app.add_option("-q,--qps", o.qps, "queue pairs")->type_name("N")->capture_default_str();
-  app.add_option("-t,--tx-depth", o.tx_depth,
-                 "messages in flight per queue pair (default: 1 for latency, 2048 with --rate, 128 "
-                 "for bandwidth)")
-      ->type_name("N");
-  app.add_option("-r,--rx-depth", o.rx_depth,
-                 "receives posted ahead (default: 512, with --rate at least --tx-depth)")
-      ->type_name("N");
-  app.add_option("-l,--post-list", o.post_list, "requests per post")
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--signal-every", o.signal_every, "signal one send in N")
-      ->type_name("N|auto")
-      ->capture_default_str();
-  app.add_option("-I,--inline", o.inline_mode, "auto, off or a limit in bytes")
-      ->type_name("MODE")
-      ->capture_default_str();
+void AddPathOptions(CLI::App& app, PlanOptions& o) {
   app.add_option("-m,--mtu", o.mtu_bytes, "path MTU (default: the smaller of both ports)")
       ->type_name("BYTES");
   app.add_option("--timeout", o.timeout_code, "ACK timeout code, 4.096 us * 2^CODE")
@@ -218,17 +191,58 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
   app.add_option("--hop-limit", o.hop_limit, "hop limit of the global route")
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--deadline", o.deadline,
+                 "limit of the whole command (default: planned time + 30s)")
+      ->type_name("TIME");
+}
+
+void AddPlanOptions(CLI::App& app, PlanOptions& o) {
+  app.add_option("-s,--size", o.sizes,
+                 "message bytes: N, A:B, all or all+-1; suffixes K M G Ki Mi Gi are powers of 1024 "
+                 "(default: 64 for latency, 8 for Atomics, 65536 for bandwidth)")
+      ->type_name("SIZE");
+  CLI::Option* duration =
+      app.add_option("-D,--duration", o.duration, "measured time (default: 2s)")->type_name("TIME");
+  app.add_option("-n,--iterations", o.iterations, "measured messages instead of a time")
+      ->type_name("N")
+      ->excludes(duration);
+  app.add_option("--warmup", o.warmup, "warm-up, a time or a number of messages (default: 200ms)")
+      ->type_name("TIME|N");
+  app.add_option("-q,--qps", o.qps, "queue pairs")->type_name("N")->capture_default_str();
+  app.add_option("-t,--tx-depth", o.tx_depth,
+                 "messages in flight per queue pair (default: 1 for latency, 2048 with --rate, 128 "
+                 "for bandwidth)")
+      ->type_name("N");
+  app.add_option("-r,--rx-depth", o.rx_depth,
+                 "receives posted ahead (default: 512, with --rate at least --tx-depth)")
+      ->type_name("N");
+  app.add_option("-l,--post-list", o.post_list, "requests per post")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--signal-every", o.signal_every, "signal one send in N")
+      ->type_name("N|auto")
+      ->capture_default_str();
+  app.add_option("-I,--inline", o.inline_mode, "auto, off or a limit in bytes")
+      ->type_name("MODE")
+      ->capture_default_str();
+  AddPathOptions(app, o);
   app.add_option("--repeat", o.repeat, "runs, each with fresh queue pairs")
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--interval", o.interval, "length of a row of the time series")
       ->type_name("TIME")
       ->capture_default_str();
-  app.add_option("--deadline", o.deadline,
-                 "limit of the whole command (default: planned time + 30s)")
-      ->type_name("TIME");
   AddShapeOptions(app, o);
   app.add_flag("--quick", o.quick, "200 ms measured, 50 ms warm-up: a check that all works");
+}
+
+void AddStepOptions(CLI::App& app, PlanOptions& o, const std::string& iterations_help) {
+  app.add_option("-s,--size", o.sizes,
+                 "message bytes; suffixes K M G Ki Mi Gi are powers of 1024 (default: 64)")
+      ->type_name("SIZE");
+  app.add_option("-n,--iterations", o.iterations, iterations_help)->type_name("N");
+  app.add_flag("--quick", o.quick, "fewer messages: a check that all works");
+  AddPathOptions(app, o);
 }
 
 Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) {
@@ -242,7 +256,10 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
       return Fail(NameOption(std::move(iterations.error()), "--iterations", options.iterations));
     }
     plan.iterations = *iterations;
+  } else if (const StepCommand* steps = FindStepCommand(command); steps != nullptr) {
+    plan.iterations = options.quick ? steps->quick_iterations : steps->iterations;
   }
+  plan.quick = options.quick;
   if (options.signal_every != "auto") {
     Expected<uint64_t> every = ParseSize(options.signal_every);
     if (!every || *every == 0 || *every > kMaxSignalEvery) {

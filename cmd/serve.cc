@@ -15,6 +15,8 @@
 #include "cmd/signals.h"
 #include "cmd/version.h"
 #include "core/host/host.h"
+#include "core/plan/step_commands.h"
+#include "core/record/record_json.h"
 #include "core/selection/selection.h"
 #include "core/session/session.h"
 #include "transports/control/client_queue.h"
@@ -64,6 +66,17 @@ Expected<Serving> Prepare(const ServeOptions& options) {
   return serving;
 }
 
+// ", 14 of 15 checks passed, failed: write-imm-64".
+std::string ChecksText(const std::vector<CheckRow>& checks) {
+  const auto good = std::ranges::count_if(checks, [](const CheckRow& check) {
+    return check.status == "pass" || check.status == "deviation";
+  });
+  std::string text = fmt::format(", {} of {} checks passed", good, checks.size());
+  const auto failed = std::ranges::find(checks, "fail", &CheckRow::status);
+  if (failed != checks.end()) text += ", failed: " + Printable(failed->name);
+  return text;
+}
+
 // "2026-01-02T03:04:05Z 10.0.0.2:50312 send-lat 64 B: pass, 100000 samples, p50 6.10 us"
 std::string RunLine(const Record& record, const std::string& client) {
   std::string line = fmt::format("{} {} {}", Rfc3339UtcNow(), client,
@@ -89,7 +102,11 @@ std::string RunLine(const Record& record, const std::string& client) {
                 ? fmt::format(" {} B", record.plan->sizes_bytes.front())
                 : fmt::format(" {} sizes", record.plan->sizes_bytes.size());
   }
-  line += fmt::format(": {}, {} samples{}", record.verdict, samples, median);
+  if (record.plan && FindStepCommand(record.plan->command) != nullptr) {
+    line += ": " + record.verdict + ChecksText(record.checks);
+  } else {
+    line += fmt::format(": {}, {} samples{}", record.verdict, samples, median);
+  }
   if (record.error) {
     line += fmt::format(", {}{}", record.error->side == Side::kPeer ? "the client reports: " : "",
                         record.error->ToText());

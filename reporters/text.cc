@@ -54,7 +54,12 @@ void DrawChecks(const std::vector<CheckRow>& checks, Canvas& canvas) {
     const std::string mark = PadRight(Mark(check.status), 9);
     canvas.Hanging("  " + canvas.In(MarkInk(check.status), mark) + "  ", 13,
                    canvas.Safe(check.name));
-    if (check.status == "pass" && !canvas.options().verbose) continue;
+    // A check that passed shows what was seen; why that is right is in the documentation.
+    const bool passed = check.status == "pass" && !canvas.options().verbose;
+    if (passed) {
+      if (!check.observed.empty()) canvas.Wrapped(13, canvas.Safe(check.observed), Ink::kDim);
+      continue;
+    }
     const auto detail = [&canvas](std::string_view label, const std::string& text) {
       if (!text.empty()) canvas.Wrapped(13, fmt::format("{}: {}", label, canvas.Safe(text)));
     };

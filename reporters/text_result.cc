@@ -258,6 +258,7 @@ std::string PointText(const Result& result, bool with_size, const Canvas& canvas
   if (point.imm.value_or(false)) text += ", with immediate";
   if (point.atomic_op) text += ", " + canvas.Safe(*point.atomic_op);
   if (point.bidirectional.value_or(false)) text += ", both directions";
+  if (point.variant) text += ", " + canvas.Safe(*point.variant);
   if (result.side != "requester") text += ", seen by the " + canvas.Safe(result.side);
   return text;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/plan/operation.h"
+#include "core/plan/step_commands.h"
 #include "reporters/text_parts.h"
 
 namespace verbscope {
@@ -152,6 +153,12 @@ void DrawPlan(const Plan& plan, Canvas& canvas) {
   const auto length = [](const std::optional<uint64_t>& iterations, int64_t ns) {
     return iterations ? Plural(*iterations, "iteration") : DurationText(ns);
   };
+  if (FindStepCommand(plan.command) != nullptr) {
+    canvas.Labelled("plan", fmt::format("{} in each step that measures, messages of {}",
+                                        length(plan.iterations, plan.duration_ns),
+                                        Plural(plan.sizes_bytes.front(), "byte")));
+    return;
+  }
   std::vector<std::string> parts = {
       fmt::format("{} after a warm-up of {}", length(plan.iterations, plan.duration_ns),
                   length(plan.warmup_iterations, plan.warmup_ns)),
@@ -196,11 +203,12 @@ void DrawSides(const Record& record, Canvas& canvas) {
   DrawLocal(record.local, canvas);
   if (record.remote) DrawRemote(*record.remote, record, canvas);
   DrawPath(record, canvas);
-  if (record.plan && !record.results.empty()) DrawPlan(*record.plan, canvas);
+  const bool steps = record.plan && FindStepCommand(record.plan->command) != nullptr;
+  if (record.plan && (steps || !record.results.empty())) DrawPlan(*record.plan, canvas);
   if (record.plan) DrawChanges(*record.plan, canvas);
   const bool software =
       IsSoftware(record.local.device) || (record.remote && IsSoftware(record.remote->device));
-  if (software && !record.results.empty()) {
+  if (software && (steps || !record.results.empty())) {
     canvas.Labelled("note", "software device: this result is no statement about hardware",
                     Ink::kYellow);
   }

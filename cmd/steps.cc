@@ -1,0 +1,70 @@
+// The commands of several steps, whose answer is a list of checks: imm, zero-len-recv.
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cmd/client.h"
+#include "cmd/commands.h"
+#include "core/plan/step_commands.h"
+
+namespace verbscope {
+namespace {
+
+// Steps poll: a way of waiting that sleeps would be promised and not kept.
+Status CheckSettings(const Plan& plan, const LocalOptions& local) {
+  if (!local.events && (local.wait.empty() || local.wait == "busy")) return {};
+  Error error;
+  error.error_class = ErrorClass::kUsage;
+  error.message =
+      fmt::format("--wait: {} waits busily, since each of its waits has a limit", plan.command);
+  error.next_step = "leave it out";
+  return Fail(std::move(error));
+}
+
+Command AddSteps(CLI::App& app, DeviceProvider& provider, const std::string& name,
+                 const std::string& description) {
+  struct Options {
+    ClientOptions client;
+    PlanOptions plan;
+  };
+  const auto options = std::make_shared<Options>();
+  const auto output_options = std::make_shared<OutputOptions>();
+  const StepCommand& steps = *FindStepCommand(name);
+  CLI::App* command = app.add_subcommand(name, description);
+  AddPeerOptions(*command, options->client.peer);
+  AddStepOptions(*command, options->plan,
+                 fmt::format("messages of each step that measures (default: {}, with --quick {})",
+                             steps.iterations, steps.quick_iterations));
+  AddLocalOptions(*command, options->client.local);
+  AddOutputOptions(*command, *output_options);
+  return {.app = command,
+          .run = [options, output_options, name, &provider](const std::vector<std::string>& argv) {
+            Record record;
+            Output output(*output_options, name, argv, record);
+            if (Status status = output.CheckDestinations(); !status) {
+              return output.Fail(std::move(status.error()));
+            }
+            Expected<Plan> plan = MakePlan(options->plan, name);
+            if (!plan) return output.Fail(std::move(plan.error()));
+            record.plan = *plan;
+            Status status = CheckSettings(*plan, options->client.local);
+            if (status) status = RunClient(options->client, *plan, provider, output, record);
+            return status ? output.Finish() : output.Fail(std::move(status.error()));
+          }};
+}
+
+}  // namespace
+
+Command AddImm(CLI::App& app, DeviceProvider& provider) {
+  return AddSteps(app, provider, "imm",
+                  "immediate data with SEND and WRITE: value, order, flags, placement; latency");
+}
+
+Command AddZeroLenRecv(CLI::App& app, DeviceProvider& provider) {
+  return AddSteps(app, provider, "zero-len-recv",
+                  "the uses of a receive with no capacity, and its error");
+}
+
+}  // namespace verbscope
