@@ -173,7 +173,7 @@ struct SideRecord {
 
 struct CheckRow {
   std::string name;
-  std::string status;  // "pass", "fail", "deviation", "skip"
+  std::string status = {};  // "pass", "fail", "deviation", "skip"
   std::string expected = {};
   std::string observed = {};
   std::string why = {};

@@ -1,0 +1,36 @@
+// What devices are known to answer otherwise than the standard says: data, one row per device kind
+// and check. A check whose observation is listed here passes as a deviation, with the reason; a
+// deviation that is listed for no check of any command is an error of a test.
+//
+// Constant data; any thread.
+#ifndef VERBSCOPE_CORE_SCENARIO_EXPECTATIONS_H_
+#define VERBSCOPE_CORE_SCENARIO_EXPECTATIONS_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/record/record.h"
+
+namespace verbscope {
+
+struct Deviation {
+  std::string_view device_kind;  // provider name, or what a software device imitates
+  std::string_view rule;         // what the check asks: "too-long"
+  std::string_view observed;     // exactly as the check says it
+  std::string_view why;
+};
+std::span<const Deviation> Deviations();
+
+// The rules that checks ask by; each has its text in the scenario that asks.
+inline constexpr std::string_view kTooLong = "too-long";           // a SEND longer than its receive
+inline constexpr std::string_view kEmptyBadKey = "empty-bad-key";  // nothing, with a bad rkey
+inline constexpr std::string_view kRules[] = {kTooLong, kEmptyBadKey};
+
+// "pass" when row.observed is row.expected, "deviation" with the reason when it is listed for the
+// device, "fail" otherwise. Fills status and, of a deviation, why.
+void Judge(std::string_view device_kind, std::string_view rule, CheckRow& row);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_SCENARIO_EXPECTATIONS_H_
