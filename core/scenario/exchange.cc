@@ -62,6 +62,23 @@ class Exchange {
   void Note(Finding finding) {
     if (!finding_) finding_ = std::move(finding);
   }
+  // Answers are as far on as the messages that they answer.
+  uint64_t Order(uint64_t number, Direction direction) const {
+    return direction == Direction::kAnswer ? slots_ + number : number;
+  }
+  static std::string Label(uint64_t number, Direction direction) {
+    return fmt::format("{} {}", direction == Direction::kAnswer ? "answer" : "message", number);
+  }
+  Finding Wrong(uint64_t number, Direction direction, const Mismatch& mismatch) const {
+    return Found(Order(number, direction), Label(number, direction), mismatch);
+  }
+  Finding Lost(uint64_t number, Direction direction, std::string_view what) const {
+    return Missing(Order(number, direction), Label(number, direction), what,
+                   stage_.CompletionLimit().count());
+  }
+  Finding BadStatus(uint64_t number, Direction direction, ibv_wc_status status) const;
+  // Whether something is missing that nobody can wait for any longer.
+  bool Stuck() const { return finding_ && finding_->missing; }
   // Whether both sides found nothing so far.
   Expected<bool> BothWell();
   void Report(std::optional<Finding> first);
@@ -80,6 +97,7 @@ class Exchange {
   std::deque<uint64_t> pending_;  // sends without a completion, in order
   uint64_t burst_ = 0;            // messages of the burst that were sent and verified
   std::optional<Finding> finding_;
+  bool sends_out_of_order_ = false;  // that is the finding
   std::optional<Finding> peer_finding_;
   Histogram histogram_;
 };
@@ -200,8 +218,7 @@ Status Exchange::Burst() {
   }
   if (arrived.size() < slots_) {
     const auto missing = std::ranges::find(seen, false) - seen.begin();
-    Note(Missing(static_cast<uint64_t>(missing), "receive completion",
-                 stage_.CompletionLimit().count()));
+    Note(Lost(static_cast<uint64_t>(missing), incoming_, "receive completion"));
     return {};
   }
   for (uint64_t i = 0; i < slots_; ++i) Verify(i, arrived[i]);
@@ -222,6 +239,7 @@ Status Exchange::Ask() {
   const TickScale half = stage_.clock().scale(0.5);
   for (uint64_t i = 0; i < stage_.iterations(); ++i) {
     if (Status status = ReapSends(stage_.CompletionLimit(), slots_ - 1); !status) return status;
+    if (Stuck()) return {};
     Ready(burst_ + i);
     ibv_wc completion;
     const uint64_t start = TickClock::Now();
@@ -250,6 +268,7 @@ Status Exchange::Answer() {
     Verify(burst_ + i, completion);
     if (Status status = TakeBackReceive(burst_ + i); !status) return status;
     if (Status status = ReapSends(stage_.CompletionLimit(), slots_ - 1); !status) return status;
+    if (Stuck()) return {};
     Ready(i + 1);
   }
   return {};
@@ -263,17 +282,21 @@ Expected<bool> Exchange::Arrive(uint64_t number, ibv_wc& completion) {
     if (Status status = ReapSends(std::chrono::nanoseconds(0), slots_); !status) {
       return Fail(std::move(status.error()));
     }
-    Note(Missing(number, "receive completion", stage_.CompletionLimit().count()));
+    Note(Lost(number, incoming_, "receive completion"));
     return false;
   }
   completion = **next;
   if (completion.status == IBV_WC_SUCCESS) return true;
-  Finding finding =
-      Found(number,
-            {.what = "status", .expected = "SUCCESS", .got = NameOf(completion.status), .why = ""});
-  finding.missing = completion.status == IBV_WC_WR_FLUSH_ERR;  // an echo of what failed elsewhere
-  Note(std::move(finding));
+  Note(BadStatus(number, incoming_, completion.status));
   return false;
+}
+
+Finding Exchange::BadStatus(uint64_t number, Direction direction, ibv_wc_status status) const {
+  Finding finding =
+      Wrong(number, direction,
+            {.what = "status", .expected = "SUCCESS", .got = NameOf(status), .why = ""});
+  finding.missing = status == IBV_WC_WR_FLUSH_ERR;  // an echo of what failed elsewhere
+  return finding;
 }
 
 void Exchange::Verify(uint64_t number, const ibv_wc& completion) {
@@ -284,18 +307,18 @@ void Exchange::Verify(uint64_t number, const ibv_wc& completion) {
       .byte_len = static_cast<uint32_t>(kind_.size_bytes),
       .direction = incoming_};
   if (HasImmediate(kind_.opcode)) expected.immediate = ImmediateOf(number, incoming_);
-  if (auto mismatch = CheckReceive(completion, expected)) Note(Found(number, *mismatch));
+  if (auto mismatch = CheckReceive(completion, expected)) Note(Wrong(number, incoming_, *mismatch));
   VerifyMemory(number);
 }
 
 void Exchange::VerifyMemory(uint64_t number) {
   const std::span<std::byte> arrival = Slot(ArrivalOffset(number));
   if (auto mismatch = CheckSlot(arrival, kind_.size_bytes, number, incoming_)) {
-    Note(Found(number, *mismatch));
+    Note(Wrong(number, incoming_, *mismatch));
   }
   if (!IsWrite(kind_.opcode) || kind_.form != ReceiveForm::kBuffer) return;
   if (auto mismatch = CheckUntouched(Slot(BaitOffset(number)), kind_.size_bytes)) {
-    Note(Found(number, *mismatch));
+    Note(Wrong(number, incoming_, *mismatch));
   }
 }
 
@@ -317,8 +340,10 @@ Status Exchange::ReapSends(std::chrono::nanoseconds limit, size_t most_left) {
     if (!next) return Fail(std::move(next.error()));
     if (!*next) {
       if (!due) return {};
-      // Whatever came out of order before did so because this one is lost.
-      finding_ = Missing(pending_.front(), "send completion", limit.count());
+      // What came out of order did so because this one is lost.
+      if (!finding_ || sends_out_of_order_) {
+        finding_ = Lost(pending_.front(), outgoing_, "send completion");
+      }
       return {};
     }
     if (Status status = TakeSend(**next); !status) return status;
@@ -333,18 +358,17 @@ Status Exchange::TakeSend(const ibv_wc& completion) {
                              kind_.size_bytes, number + 1));
   }
   if (completion.status != IBV_WC_SUCCESS) {
-    Finding finding = Found(
-        number,
-        {.what = "status", .expected = "SUCCESS", .got = NameOf(completion.status), .why = ""});
-    finding.missing = completion.status == IBV_WC_WR_FLUSH_ERR;
-    Note(std::move(finding));
+    Note(BadStatus(number, outgoing_, completion.status));
     pending_.clear();  // the rest is flushed
     return {};
   }
   const ExpectedSend expected{.number = number,
                               .qp_num = qp_->qp()->qp_num,
                               .opcode = IsWrite(kind_.opcode) ? IBV_WC_RDMA_WRITE : IBV_WC_SEND};
-  if (auto mismatch = CheckSend(completion, expected)) Note(Found(number, *mismatch));
+  if (auto mismatch = CheckSend(completion, expected)) {
+    if (!finding_) sends_out_of_order_ = completion.wr_id != SendId(number);
+    Note(Wrong(number, outgoing_, *mismatch));
+  }
   const auto found = completion.wr_id == SendId(NumberOfId(completion.wr_id))
                          ? std::ranges::find(pending_, NumberOfId(completion.wr_id))
                          : pending_.end();
@@ -354,16 +378,17 @@ Status Exchange::TakeSend(const ibv_wc& completion) {
 
 // Nothing may be owed, and nothing may have come that nobody sent for.
 Status Exchange::Leftovers() {
-  if (finding_) return {};
-  if (Status status = ReapSends(stage_.CompletionLimit(), 0); !status) return status;
+  if (!Stuck()) {
+    if (Status status = ReapSends(stage_.CompletionLimit(), 0); !status) return status;
+  }
   // Both are through: what is not here now was never sent.
   if (Status status = stage_.Meet("quiet"); !status) return status;
+  if (finding_) return {};
   Expected<std::optional<ibv_wc>> extra = qp_->AwaitReceive(std::chrono::nanoseconds(0));
   if (!extra) return Fail(std::move(extra.error()));
   if (!*extra) return {};
-  const uint64_t sent = stage_.iterations() + (stage_.requester() ? 0 : burst_);
   Note(
-      {.message = sent,
+      {.order = slots_ + stage_.iterations(),
        .expected = "one receive completion for each message",
        .observed = fmt::format("one more after the last message, wr_id 0x{:016x}", (*extra)->wr_id),
        .why = "a completion came twice, or a message took two receives"});

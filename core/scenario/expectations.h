@@ -25,7 +25,8 @@ std::span<const Deviation> Deviations();
 // The rules that checks ask by; each has its text in the scenario that asks.
 inline constexpr std::string_view kTooLong = "too-long";           // a SEND longer than its receive
 inline constexpr std::string_view kEmptyBadKey = "empty-bad-key";  // nothing, with a bad rkey
-inline constexpr std::string_view kRules[] = {kTooLong, kEmptyBadKey};
+inline constexpr std::string_view kLateReceive = "late-receive";   // posted to a QP in error
+inline constexpr std::string_view kRules[] = {kTooLong, kEmptyBadKey, kLateReceive};
 
 // "pass" when row.observed is row.expected, "deviation" with the reason when it is listed for the
 // device, "fail" otherwise. Fills status and, of a deviation, why.

@@ -19,25 +19,24 @@ std::string Text(const nlohmann::json& json, const char* member) {
 
 }  // namespace
 
-Finding Found(uint64_t message, const Mismatch& mismatch) {
-  return {.message = message,
+Finding Found(uint64_t order, const std::string& label, const Mismatch& mismatch) {
+  return {.order = order,
           .expected = fmt::format("{} {}", mismatch.what, mismatch.expected),
-          .observed = fmt::format("message {}: {} is {}", message, mismatch.what, mismatch.got),
+          .observed = fmt::format("{}: {} is {}", label, mismatch.what, mismatch.got),
           .why = mismatch.why};
 }
 
-Finding Missing(uint64_t message, std::string_view what, int64_t limit_ns) {
-  return {
-      .message = message,
-      .missing = true,
-      .expected = fmt::format("{} for every message", what),
-      .observed = fmt::format("message {}: no {} within {}", message, what, DurationText(limit_ns)),
-      .why = "lost below the verbs interface, or never sent"};
+Finding Missing(uint64_t order, const std::string& label, std::string_view what, int64_t limit_ns) {
+  return {.order = order,
+          .missing = true,
+          .expected = fmt::format("{} for every message", what),
+          .observed = fmt::format("{}: no {} within {}", label, what, DurationText(limit_ns)),
+          .why = "lost below the verbs interface, or never sent"};
 }
 
 nlohmann::json ToJson(const std::optional<Finding>& finding) {
   if (!finding) return nullptr;
-  return {{"message", finding->message},
+  return {{"order", finding->order},
           {"missing", finding->missing},
           {"expected", finding->expected},
           {"observed", finding->observed},
@@ -47,8 +46,8 @@ nlohmann::json ToJson(const std::optional<Finding>& finding) {
 std::optional<Finding> FindingFromJson(const nlohmann::json& json) {
   if (!json.is_object()) return std::nullopt;
   Finding finding;
-  const auto message = json.find("message");
-  if (message != json.end() && message->is_number_unsigned()) finding.message = *message;
+  const auto order = json.find("order");
+  if (order != json.end() && order->is_number_unsigned()) finding.order = *order;
   const auto missing = json.find("missing");
   finding.missing = missing != json.end() && missing->is_boolean() && missing->get<bool>();
   finding.expected = Text(json, "expected");
@@ -59,7 +58,7 @@ std::optional<Finding> FindingFromJson(const nlohmann::json& json) {
 
 std::optional<Finding> FirstOf(std::optional<Finding> requester, std::optional<Finding> responder) {
   const auto key = [](const Finding& finding) {
-    return std::tuple(finding.missing, finding.message);
+    return std::tuple(finding.missing, finding.order);
   };
   const bool requesters = requester && (!responder || key(*requester) < key(*responder));
   std::optional<Finding> first = requesters ? std::move(requester) : std::move(responder);

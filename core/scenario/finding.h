@@ -13,22 +13,22 @@
 namespace verbscope {
 
 struct Finding {
-  uint64_t message = 0;  // number from 0
+  uint64_t order = 0;    // of the message among all of the exchange, those of both ways together
   bool missing = false;  // something never came: what follows at the other side is an echo of it
   std::string expected = {};
   std::string observed = {};  // a sentence that names the message
   std::string why = {};
 };
 
-// "message 17: immediate is 0x…": of a completion or of memory.
-Finding Found(uint64_t message, const Mismatch& mismatch);
-// "message 17: no receive completion within 2 s".
-Finding Missing(uint64_t message, std::string_view what, int64_t limit_ns);
+// "message 17: immediate is 0x…": of a completion or of memory. `label`: "message 17", "answer 3".
+Finding Found(uint64_t order, const std::string& label, const Mismatch& mismatch);
+// "message 17: no receive completion within 2s".
+Finding Missing(uint64_t order, const std::string& label, std::string_view what, int64_t limit_ns);
 
 nlohmann::json ToJson(const std::optional<Finding>& finding);
 std::optional<Finding> FindingFromJson(const nlohmann::json& json);
 
-// Whichever comes first: a mismatch before what is missing, then by message, then the responder's,
+// Whichever comes first: a mismatch before what is missing, then by order, then the responder's,
 // since messages reach that side first. Text says who saw it.
 std::optional<Finding> FirstOf(std::optional<Finding> requester, std::optional<Finding> responder);
 

@@ -51,14 +51,17 @@ Expected<std::optional<Finding>> SendAll(Stage& stage, FreshQp& qp, uint64_t siz
   for (uint64_t i = 0; i <= writes; ++i) {
     Expected<std::optional<ibv_wc>> next = qp.AwaitSend(stage.CompletionLimit());
     if (!next) return Fail(std::move(next.error()));
-    if (!*next) return Missing(i, "send completion", stage.CompletionLimit().count());
+    if (!*next)
+      return Missing(i, fmt::format("message {}", i), "send completion",
+                     stage.CompletionLimit().count());
     if ((*next)->status != IBV_WC_SUCCESS) {
       return Fail(qp.Explain(**next, i < writes ? "RDMA WRITE" : "SEND", size_bytes, i + 1));
     }
     const ExpectedSend expected{.number = i,
                                 .qp_num = qp.qp()->qp_num,
                                 .opcode = i < writes ? IBV_WC_RDMA_WRITE : IBV_WC_SEND};
-    if (auto mismatch = CheckSend(**next, expected)) return Found(i, *mismatch);
+    if (auto mismatch = CheckSend(**next, expected))
+      return Found(i, fmt::format("message {}", i), *mismatch);
   }
   return std::nullopt;
 }
@@ -67,24 +70,26 @@ Expected<std::optional<Finding>> ReceiveOne(Stage& stage, FreshQp& qp, uint64_t 
   const uint64_t writes = SlotsFor(size_bytes);
   Expected<std::optional<ibv_wc>> next = qp.AwaitReceive(stage.CompletionLimit());
   if (!next) return Fail(std::move(next.error()));
-  if (!*next) return Missing(writes, "receive completion", stage.CompletionLimit().count());
+  if (!*next)
+    return Missing(writes, fmt::format("message {}", writes), "receive completion",
+                   stage.CompletionLimit().count());
   if ((*next)->status != IBV_WC_SUCCESS) {
     return Fail(qp.Explain(**next, "receive", 0, writes + 1));
   }
   // The first receive of all is taken by the SEND, and none before.
   if (auto mismatch = CheckReceive(**next, {.number = 0, .qp_num = qp.qp()->qp_num})) {
-    return Found(writes, *mismatch);
+    return Found(writes, fmt::format("message {}", writes), *mismatch);
   }
   for (uint64_t i = 0; i < writes; ++i) {
     const auto slot = qp.bytes().subspan(Arrival(i, size_bytes), SlotBytes(size_bytes));
     if (auto mismatch = CheckSlot(slot, size_bytes, i, Direction::kRequest)) {
-      return Found(i, *mismatch);
+      return Found(i, fmt::format("message {}", i), *mismatch);
     }
   }
   next = qp.AwaitReceive(std::chrono::nanoseconds(0));
   if (!next) return Fail(std::move(next.error()));
   if (!*next) return std::nullopt;
-  return Finding{.message = writes,
+  return Finding{.order = writes,
                  .expected = "one receive completion, that of the SEND",
                  .observed = fmt::format("another, wr_id 0x{:016x}", (*next)->wr_id),
                  .why = "a plain WRITE consumed a receive"};
