@@ -119,8 +119,9 @@ int Output::Finish(bool text) {
   }
   for (const CheckRow& check : record_.checks) {
     if (check.status != "fail") continue;
-    WriteStandardError(fmt::format("check failed: {}: {}; expected {}", Printable(check.name),
-                                   Printable(check.observed), Printable(check.expected)));
+    WriteStandardError(fmt::format(
+        "check failed: {}: {}{}; expected {}", Printable(check.name), Printable(check.observed),
+        check.why.empty() ? "" : " (" + Printable(check.why) + ")", Printable(check.expected)));
     break;
   }
   // A failure without results leaves standard output empty: its one sentence is on standard error.

@@ -60,7 +60,7 @@ class Attempting {
   void VerifyReceive(const ibv_wc& completion, Seen& seen);
   Status LookAtAftermath(Seen& seen);
   void CheckPair(ibv_wc_status status, const Seen& seen);
-  Status CheckAftermath(const Seen& seen);
+  Status CheckStates(const Seen& seen);
   Status Recover();
   Status Measure();
   std::chrono::nanoseconds Limit() const;
@@ -154,8 +154,11 @@ Status Attempting::Request() {
     seen.status = static_cast<ibv_wc_status>(*status);
   }
   CheckPair(completion->status, seen);
+  if (kind_.responder_state) {
+    if (Status status = CheckStates(seen); !status) return status;
+  }
   if (kind_.recovers) {
-    if (Status status = CheckAftermath(seen); !status) return status;
+    Row("-later-receive", kLateReceive, "WR_FLUSH_ERR", Printable(seen.later));
     if (Status status = Recover(); !status) return status;
   }
   if (kind_.measure && completion->status == IBV_WC_SUCCESS) return Measure();
@@ -167,6 +170,11 @@ Status Attempting::Respond() {
   if (Status status = stage_.Meet("done"); !status) return status;
   Seen seen;
   if (Status status = LookAtReceive(seen); !status) return status;
+  if (kind_.responder_state) {
+    Expected<ibv_qp_state> state = qp_->AwaitState(*kind_.responder_state, Limit());
+    if (!state) return Fail(std::move(state.error()));
+    seen.state = QpStateName(*state);
+  }
   if (kind_.recovers) {
     if (Status status = LookAtAftermath(seen); !status) return status;
   }
@@ -218,9 +226,6 @@ void Attempting::VerifyReceive(const ibv_wc& completion, Seen& seen) {
 
 // A receive long enough, too late: it is flushed, since the queue pair is in error.
 Status Attempting::LookAtAftermath(Seen& seen) {
-  Expected<ibv_qp_state> state = qp_->AwaitState(IBV_QPS_ERR, Limit());
-  if (!state) return Fail(std::move(state.error()));
-  seen.state = QpStateName(*state);
   ibv_sge sge = qp_->Sge(slot_ + kGuardBytes, kind_.size_bytes);
   const int result = qp_->PostReceive(ReceiveId(kNumber + 1), {&sge, 1});
   if (result != 0) {
@@ -264,12 +269,12 @@ void Attempting::CheckPair(ibv_wc_status status, const Seen& seen) {
   stage_.Check(std::move(row));
 }
 
-Status Attempting::CheckAftermath(const Seen& seen) {
+Status Attempting::CheckStates(const Seen& seen) {
   Expected<ibv_qp_state> state = qp_->AwaitState(IBV_QPS_ERR, Limit());
   if (!state) return Fail(std::move(state.error()));
-  Row("-qp-state", "", "requester ERR, responder ERR",
+  Row("-qp-state", "",
+      fmt::format("requester ERR, responder {}", QpStateName(*kind_.responder_state)),
       fmt::format("requester {}, responder {}", QpStateName(*state), Printable(seen.state)));
-  Row("-later-receive", kLateReceive, "WR_FLUSH_ERR", Printable(seen.later));
   return {};
 }
 

@@ -31,8 +31,11 @@ struct AttemptKind {
   std::optional<ibv_wc_status> responder = {};
   std::string_view rule = {};  // of expectations.h; empty: no device may differ
   std::string source;
-  // When the request failed: the queue pairs are in error, a later receive does not rescue the
-  // message, and both work again after a reset. Three more checks.
+  // Of the responder's queue pair after a request that failed; the requester's is in error. One
+  // more check.
+  std::optional<ibv_qp_state> responder_state = {};
+  // When the request failed and the queue pairs are in error: a later receive does not rescue the
+  // message, and both work again after a reset. Two more checks.
   bool recovers = false;
   // Round trips of this request, as many as the plan's iterations; where it consumes no receive.
   bool measure = false;

@@ -71,6 +71,7 @@ void AddLengths(uint64_t size, std::vector<Scenario>& scenarios) {
         kind.requester = IBV_WC_REM_INV_REQ_ERR;
         kind.responder = IBV_WC_LOC_LEN_ERR;
         kind.rule = kTooLong;
+        kind.responder_state = IBV_QPS_ERR;
         kind.recovers = opcode == IBV_WR_SEND && length.bytes == 0;
       }
       scenarios.push_back(Attempt(std::move(kind)));
@@ -102,13 +103,15 @@ std::vector<Scenario> ZeroLenRecvScenarios(const Plan& plan) {
   AddUses(size, scenarios);
   AddLengths(size, scenarios);
   AddEmptyAccess(scenarios);
-  // No receive is another thing than one of no length. One retry, 10 us apart.
+  // No receive is another thing than one of no length: the responder's queue pair stays well. One
+  // retry, 10 us apart.
   scenarios.push_back(Attempt({.name = "send-nothing-no-receive",
                                .opcode = IBV_WR_SEND,
                                .rnr_retry = 1,
                                .rnr_timer_code = 1,
                                .requester = IBV_WC_RNR_RETRY_EXC_ERR,
-                               .source = kNotReadySource}));
+                               .source = kNotReadySource,
+                               .responder_state = IBV_QPS_RTS}));
   return scenarios;
 }
 

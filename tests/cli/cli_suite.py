@@ -71,6 +71,13 @@ with case("UsageErrorsAreCode1WithADocument"):
                        (("read-lat",), "HOST"), (("read-lat", "--loopback", "-t", "2"), "--tx-depth"),
                        (("read-lat", "--loopback", "--wait", "solicited"), "--wait event"),
                        (("read-lat", "--loopback", "-I", "64"), "--inline"),
+                       (("imm",), "HOST"), (("imm", "--loopback", "-s", "1:4"), "--size"),
+                       (("imm", "--loopback", "-D", "1s"), "-D"),
+                       (("imm", "--loopback", "--wait", "event"), "--wait"),
+                       (("imm", "--loopback", "-n", "0"), "iterations (-n)"),
+                       (("zero-len-recv",), "HOST"),
+                       (("zero-len-recv", "--loopback", "-s", "0"), "--size 0"),
+                       (("zero-len-recv", "--loopback", "--repeat", "2"), "--repeat"),
                        (("send-lat", "a", "b"), "b"), (("nonsense",), "nonsense"), ((), "command")):
         failed(run(*args, "--json") if "-s" not in args[-1:] else run(args[0], "--json", *args[1:]),
                1, word)

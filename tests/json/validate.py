@@ -31,6 +31,8 @@ EXIT_CODES = {"usage": 1, "internal": 1, "setup": 2, "verification": 3, "inconcl
 # Commands that measure with a peer: without a sample they cannot have passed.
 MEASURING = {"send-lat", "write-lat", "read-lat", "atomic-lat", "send-bw", "write-bw", "read-bw",
              "event-vs-poll", "cq-scale"}
+# Commands whose answer is a list of checks: without one that says something they cannot have passed.
+CHECKING = {"imm", "zero-len-recv", "rnr-test", "check"}
 ONE_RESULT_PER_SIZE = {"send-lat", "write-lat", "read-lat", "atomic-lat", "send-bw", "write-bw",
                        "read-bw"}
 
@@ -257,6 +259,25 @@ def has_samples(result):
             or metrics.get("bandwidth", {}).get("messages", 0) > 0)
 
 
+def check_problems(document):
+    rows = document["checks"]
+    names = [row["name"] for row in rows]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"check {name!r} occurs {names.count(name)} times"
+    for row in rows:
+        if row["status"] in ("deviation", "skip") and not row["why"]:
+            yield f"check {row['name']!r} is a {row['status']} without a reason"
+        if row["status"] != "skip" and not (row["expected"] and row["observed"]):
+            yield f"check {row['name']!r} does not say what was expected and observed"
+    failed = [row for kind in ("checks", "gates") for row in document[kind] if row["status"] == "fail"]
+    if document["verdict"] == "fail" and not failed:
+        yield "verdict is fail, but no check and no gate failed"
+    command = document["plan"].get("command", document["command"])
+    if document["verdict"] == "pass" and command in CHECKING \
+            and not [row for row in rows if row["status"] in ("pass", "deviation")]:
+        yield "verdict is pass, but no check says so"
+
+
 def verdict_problems(document):
     verdict, code, error = document["verdict"], document["exit_code"], document["error"]
     if (verdict == "error") != (error is not None):
@@ -304,6 +325,7 @@ def identity_problems(document):
 def cross_problems(document):
     yield from verdict_problems(document)
     yield from identity_problems(document)
+    yield from check_problems(document)
     for i, result in enumerate(document["results"]):
         yield from (f"results/{i}: {problem}" for problem in result_problems(result))
 

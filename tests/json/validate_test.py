@@ -109,6 +109,14 @@ class ValidateTest(unittest.TestCase):
         self.refused("write-bw", lambda d: d["results"].pop(), "no such result")
         self.refused("sweep", lambda d: d["results"].pop(1), "no such result")
 
+    def test_checks_say_what_their_verdict_rests_on(self):
+        def row(document, status):
+            return next(check for check in document["checks"] if check["status"] == status)
+        self.refused("check", lambda d: d["checks"].append(d["checks"][0]), "occurs 2 times")
+        self.refused("check", lambda d: row(d, "skip").update(why=None), "without a reason")
+        self.refused("check", lambda d: row(d, "pass").update(observed=None), "expected and observed")
+        self.refused("check", lambda d: row(d, "fail").update(status="pass"), "no check and no gate failed")
+
     def test_identities_are_unique(self):
         self.refused("sweep", lambda d: d["results"].append(d["results"][0]), "two results")
 

@@ -75,6 +75,70 @@ with case("ReadLatOverBothLinksByEveryWayOfWaitingAndOfEverySize"):
         served = serve.wait(20)
         expect(served.code == 0 and " 0 samples" not in served.out, f"the server: {served}, {served.out}")
 
+def checked(*args, device="soft"):
+    """The documents of both sides of a command of steps, which must agree."""
+    with server("--device", device, "--once", "--json") as (serve, port):
+        client = run(args[0], "127.0.0.1", "--port", port, "--device", device, *args[1:], "--json")
+        served = serve.wait(30)
+    expect(client.code == served.code, f"client: {client}; server: {served}")
+    expect(client.doc["checks"] == served.doc["checks"], "the sides' checks differ")
+    expect(client.doc["results"] == served.doc["results"], "the sides' results differ")
+    return client
+
+
+with case("ImmAndZeroLenRecvOverBothLinksAndOfEverySize"):
+    for device, link in (("soft:link=memory", "memory"), ("soft:link=udp", "udp")):
+        for args in (("imm", "--quick"), ("imm", "--quick", "-s", "0"), ("imm", "--quick", "-s", "10000"),
+                     ("imm", "-n", "5", "-m", "256", "-s", "1M"), ("zero-len-recv", "--quick"),
+                     ("zero-len-recv", "-n", "5", "-s", "1"), ("zero-len-recv", "-n", "5", "-s", "5000")):
+            result = checked(*args, device=device)
+            expect(result.code == 0, f"{device} {args}: {result}")
+            software(result.doc, link)
+            bad = [row for row in result.doc["checks"] if row["status"] != "pass"]
+            expect(not bad, f"{device} {args}: {bad}")
+
+with case("ImmWithLossStillPasses"):
+    result = run("imm", "--loopback", "--device", "soft:drop=1%,reorder=1%,seed=3", "--quick", "--timeout",
+                 "10", "--json")
+    expect(result.code == 0, str(result))
+
+with case("TheRxeProfileDeviatesAsRxeDoes"):
+    result = checked("zero-len-recv", "--quick", device="soft:profile=rxe-6.1")
+    expect(result.code == 0, str(result))
+    rows = {row["name"]: row for row in result.doc["checks"]}
+    expect(rows["send-n-receive-0"]["status"] == "deviation", str(rows["send-n-receive-0"]))
+    expect("LOC_QP_OP_ERR" in rows["send-n-receive-0"]["observed"], str(rows["send-n-receive-0"]))
+
+with case("EveryLieOfACompletionFailsItsCheckAndIsNamed"):
+    for rule, *words in (({"kind": "receive", "nth": 25, "imm_xor": 16}, "message 24: immediate", "1 bit of 32"),
+                         ({"kind": "receive", "nth": 25, "imm_swap": True}, "byte order swapped"),
+                         ({"kind": "receive", "nth": 25, "drop_imm_flag": True}, "WITH_IMM is not set"),
+                         ({"kind": "receive", "nth": 25, "byte_len": 3}, "byte_len is 3"),
+                         ({"kind": "receive", "nth": 25, "opcode": "RECV_RDMA_WITH_IMM"}, "opcode is RECV_RDMA"),
+                         ({"kind": "receive", "nth": 25, "wr_id_xor": 256}, "message 24: wr_id is"),
+                         ({"kind": "receive", "nth": 25, "status": "LOC_PROT_ERR"}, "LOC_PROT_ERR"),
+                         ({"kind": "receive", "nth": 5, "drop": True}, "message 4: no receive completion within 2s"),
+                         ({"kind": "receive", "nth": 25, "drop": True}, "message 24: no receive completion"),
+                         ({"kind": "send", "nth": 25, "drop": True}, "message 24: no send completion within 2s"),
+                         ({"kind": "receive", "nth": 5, "hold_behind": True}, "out of order"),
+                         ({"kind": "send", "nth": 25, "hold_behind": True}, "out of order")):
+        with tempfile.TemporaryDirectory() as folder:
+            config = os.path.join(folder, "lie.json")
+            with open(config, "w", encoding="utf-8") as file:
+                json.dump({"hooks": {"completions": [rule]}}, file)
+            result = run("imm", "--loopback", "--device", f"soft:config={config}", "--quick", "--json")
+            expect(result.code == 3 and result.doc["verdict"] == "fail", f"{rule}: {result}")
+            expect(result.doc["error"] is None and result.seconds < 10, f"{rule}: {result}")
+            for word in words:
+                expect(word in result.err, f"{rule}: {word!r} is not in {result.err!r}")
+
+with case("ServeCountsChecks"):
+    with server("--device", "soft", "--once") as (serve, port):
+        result = run("imm", "127.0.0.1", "--port", port, "--device", "soft", "--quick")
+        expect(result.code == 0 and "PASS       write-imm-64" in result.out, str(result))
+        served = serve.wait(20)
+        expect("imm 64 B: pass, 11 of 11 checks passed" in served.out, served.out)
+
 with case("TwoProcessesOnOneHost"):
     with server("--device", "soft", "--once") as (serve, port):
         result = run("send-lat", "127.0.0.1", "--port", port, "--device", "soft", "-D", "300ms",
