@@ -19,6 +19,7 @@ using std::chrono::milliseconds;
 
 // How long to look for a completion that must not come.
 constexpr milliseconds kQuiet(20);
+constexpr milliseconds kTellEvery(5000);
 constexpr const char* kErrorStateSource =
     "IBTA vol. 1, 10.3.1: in the error state requests are flushed, and a reset leaves it";
 constexpr uint64_t kNumber = 2;  // of the message: its immediate is an ordinary one
@@ -63,6 +64,7 @@ class Attempting {
   Status CheckStates(const Seen& seen);
   Status Recover();
   Status Measure();
+  Status HearMeasuring();
   std::chrono::nanoseconds Limit() const;
   void Row(std::string_view suffix, std::string_view rule, std::string expected,
            std::string observed);
@@ -161,8 +163,11 @@ Status Attempting::Request() {
     Row("-later-receive", kLateReceive, "WR_FLUSH_ERR", Printable(seen.later));
     if (Status status = Recover(); !status) return status;
   }
-  if (kind_.measure && completion->status == IBV_WC_SUCCESS) return Measure();
-  return {};
+  if (!kind_.measure) return {};
+  if (completion->status == IBV_WC_SUCCESS) {
+    if (Status status = Measure(); !status) return status;
+  }
+  return stage_.Tell({{"measuring", false}});
 }
 
 Status Attempting::Respond() {
@@ -184,6 +189,7 @@ Status Attempting::Respond() {
                          {"later", seen.later}};
   if (seen.status) told["status"] = static_cast<unsigned>(*seen.status);
   if (Status status = stage_.Tell(told); !status) return status;
+  if (kind_.measure) return HearMeasuring();
   return kind_.recovers ? Recover() : Status();
 }
 
@@ -312,10 +318,20 @@ Status Attempting::Recover() {
   return {};
 }
 
-// The responder waits for the end of the scenario meanwhile: its program takes no part.
+// The responder's program takes no part, but has to hear that it goes on: its waits have limits.
+Status Attempting::HearMeasuring() {
+  for (;;) {
+    Expected<nlohmann::json> told = stage_.Hear();
+    if (!told) return Fail(std::move(told.error()));
+    const auto measuring = told->find("measuring");
+    if (measuring == told->end() || *measuring != true) return {};
+  }
+}
+
 Status Attempting::Measure() {
   Histogram histogram;
   const TickScale scale = stage_.clock().scale();
+  Deadline tell = Deadline::After(kTellEvery);
   for (uint64_t i = 0; i < stage_.iterations(); ++i) {
     const uint64_t start = stage_.clock().Dispatch([](auto counter) { return counter.Now(); });
     if (const int result = Post(kind_.opcode, kind_.size_bytes, kNumber); result != 0) {
@@ -328,6 +344,9 @@ Status Attempting::Measure() {
       return Fail(qp_->Explain(*completion, kind_.name, kind_.size_bytes, i + 2));
     }
     histogram.Record(scale.Nanoseconds(end - start));
+    if (!tell.Passed()) continue;
+    if (Status status = stage_.Tell({{"measuring", true}}); !status) return status;
+    tell = Deadline::After(kTellEvery);
   }
   Point point;
   point.op = IsRead(kind_.opcode) ? "read" : "write";

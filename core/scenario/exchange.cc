@@ -7,7 +7,6 @@
 #include <deque>
 #include <utility>
 
-#include "core/causes/completion_status.h"
 #include "core/scenario/finding.h"
 #include "core/scenario/imm_value.h"
 #include "core/scenario/message_check.h"
@@ -76,7 +75,9 @@ class Exchange {
     return Missing(Order(number, direction), Label(number, direction), what,
                    stage_.CompletionLimit().count());
   }
-  Finding BadStatus(uint64_t number, Direction direction, ibv_wc_status status) const;
+  Finding Bad(uint64_t number, Direction direction, ibv_wc_status status) const {
+    return BadStatus(Order(number, direction), Label(number, direction), status);
+  }
   // Whether something is missing that nobody can wait for any longer.
   bool Stuck() const { return finding_ && finding_->missing; }
   // Whether both sides found nothing so far.
@@ -287,16 +288,8 @@ Expected<bool> Exchange::Arrive(uint64_t number, ibv_wc& completion) {
   }
   completion = **next;
   if (completion.status == IBV_WC_SUCCESS) return true;
-  Note(BadStatus(number, incoming_, completion.status));
+  Note(Bad(number, incoming_, completion.status));
   return false;
-}
-
-Finding Exchange::BadStatus(uint64_t number, Direction direction, ibv_wc_status status) const {
-  Finding finding =
-      Wrong(number, direction,
-            {.what = "status", .expected = "SUCCESS", .got = NameOf(status), .why = ""});
-  finding.missing = status == IBV_WC_WR_FLUSH_ERR;  // an echo of what failed elsewhere
-  return finding;
 }
 
 void Exchange::Verify(uint64_t number, const ibv_wc& completion) {
@@ -358,7 +351,7 @@ Status Exchange::TakeSend(const ibv_wc& completion) {
                              kind_.size_bytes, number + 1));
   }
   if (completion.status != IBV_WC_SUCCESS) {
-    Note(BadStatus(number, outgoing_, completion.status));
+    Note(Bad(number, outgoing_, completion.status));
     pending_.clear();  // the rest is flushed
     return {};
   }

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/causes/completion_status.h"
 #include "core/plan/plan.h"
 #include "core/record/record_json.h"
 
@@ -32,6 +33,13 @@ Finding Missing(uint64_t order, const std::string& label, std::string_view what,
           .expected = fmt::format("{} for every message", what),
           .observed = fmt::format("{}: no {} within {}", label, what, DurationText(limit_ns)),
           .why = "lost below the verbs interface, or never sent"};
+}
+
+Finding BadStatus(uint64_t order, const std::string& label, ibv_wc_status status) {
+  Finding finding = Found(
+      order, label, {.what = "status", .expected = "SUCCESS", .got = NameOf(status), .why = ""});
+  finding.missing = status == IBV_WC_WR_FLUSH_ERR;
+  return finding;
 }
 
 nlohmann::json ToJson(const std::optional<Finding>& finding) {

@@ -25,6 +25,9 @@ Finding Found(uint64_t order, const std::string& label, const Mismatch& mismatch
 // "message 17: no receive completion within 2s".
 Finding Missing(uint64_t order, const std::string& label, std::string_view what, int64_t limit_ns);
 
+// "message 17: status is LOC_LEN_ERR"; a flush is an echo of what failed elsewhere, as if missing.
+Finding BadStatus(uint64_t order, const std::string& label, ibv_wc_status status);
+
 nlohmann::json ToJson(const std::optional<Finding>& finding);
 std::optional<Finding> FindingFromJson(const nlohmann::json& json);
 

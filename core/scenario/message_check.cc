@@ -19,8 +19,8 @@ std::byte DataByte(size_t offset, uint64_t number, Direction direction) {
 Mismatch ByteMismatch(std::string what, size_t offset, std::byte expected, std::byte got,
                       std::string why) {
   return {.what = std::move(what),
-          .expected = fmt::format("0x{:02x} at byte {}", std::to_integer<int>(expected), offset),
-          .got = fmt::format("0x{:02x}", std::to_integer<int>(got)),
+          .expected = fmt::format("0x{:02x}", std::to_integer<int>(expected)),
+          .got = fmt::format("0x{:02x} at byte {}", std::to_integer<int>(got), offset),
           .why = std::move(why)};
 }
 

@@ -1,9 +1,9 @@
 // The control of a WRITE with immediate: the same without one.
 #include <fmt/core.h>
 
+#include <string>
 #include <utility>
 
-#include "core/causes/completion_status.h"
 #include "core/scenario/exchange.h"
 #include "core/scenario/finding.h"
 #include "core/scenario/message_check.h"
@@ -21,6 +21,8 @@ FreshQpOptions Options(uint64_t size_bytes) {
 size_t Arrival(uint64_t number, uint64_t size_bytes) {
   return (SlotsFor(size_bytes) + number) * SlotBytes(size_bytes);
 }
+
+std::string Label(uint64_t number) { return fmt::format("message {}", number); }
 
 int Post(FreshQp& qp, uint64_t number, uint64_t size_bytes, bool write) {
   const size_t offset = number * SlotBytes(size_bytes) + kGuardBytes;
@@ -44,24 +46,24 @@ Expected<std::optional<Finding>> SendAll(Stage& stage, FreshQp& qp, uint64_t siz
   const uint64_t writes = SlotsFor(size_bytes);
   for (uint64_t i = 0; i <= writes; ++i) {
     if (const int result = Post(qp, i, size_bytes, i < writes); result != 0) {
-      return Fail(
-          CallError(ErrorClass::kRun, "ibv_post_send", fmt::format("message {}", i), result));
+      return Fail(CallError(ErrorClass::kRun, "ibv_post_send", Label(i), result));
     }
   }
   for (uint64_t i = 0; i <= writes; ++i) {
     Expected<std::optional<ibv_wc>> next = qp.AwaitSend(stage.CompletionLimit());
     if (!next) return Fail(std::move(next.error()));
-    if (!*next)
-      return Missing(i, fmt::format("message {}", i), "send completion",
-                     stage.CompletionLimit().count());
-    if ((*next)->status != IBV_WC_SUCCESS) {
+    if (!*next) {
+      return Missing(i, Label(i), "send completion", stage.CompletionLimit().count());
+    }
+    // Silence says nothing about immediate data; any other status is an answer.
+    if ((*next)->status == IBV_WC_RETRY_EXC_ERR) {
       return Fail(qp.Explain(**next, i < writes ? "RDMA WRITE" : "SEND", size_bytes, i + 1));
     }
+    if ((*next)->status != IBV_WC_SUCCESS) return BadStatus(i, Label(i), (*next)->status);
     const ExpectedSend expected{.number = i,
                                 .qp_num = qp.qp()->qp_num,
                                 .opcode = i < writes ? IBV_WC_RDMA_WRITE : IBV_WC_SEND};
-    if (auto mismatch = CheckSend(**next, expected))
-      return Found(i, fmt::format("message {}", i), *mismatch);
+    if (auto mismatch = CheckSend(**next, expected)) return Found(i, Label(i), *mismatch);
   }
   return std::nullopt;
 }
@@ -70,20 +72,18 @@ Expected<std::optional<Finding>> ReceiveOne(Stage& stage, FreshQp& qp, uint64_t 
   const uint64_t writes = SlotsFor(size_bytes);
   Expected<std::optional<ibv_wc>> next = qp.AwaitReceive(stage.CompletionLimit());
   if (!next) return Fail(std::move(next.error()));
-  if (!*next)
-    return Missing(writes, fmt::format("message {}", writes), "receive completion",
-                   stage.CompletionLimit().count());
-  if ((*next)->status != IBV_WC_SUCCESS) {
-    return Fail(qp.Explain(**next, "receive", 0, writes + 1));
+  if (!*next) {
+    return Missing(writes, Label(writes), "receive completion", stage.CompletionLimit().count());
   }
+  if ((*next)->status != IBV_WC_SUCCESS) return BadStatus(writes, Label(writes), (*next)->status);
   // The first receive of all is taken by the SEND, and none before.
   if (auto mismatch = CheckReceive(**next, {.number = 0, .qp_num = qp.qp()->qp_num})) {
-    return Found(writes, fmt::format("message {}", writes), *mismatch);
+    return Found(writes, Label(writes), *mismatch);
   }
   for (uint64_t i = 0; i < writes; ++i) {
     const auto slot = qp.bytes().subspan(Arrival(i, size_bytes), SlotBytes(size_bytes));
     if (auto mismatch = CheckSlot(slot, size_bytes, i, Direction::kRequest)) {
-      return Found(i, fmt::format("message {}", i), *mismatch);
+      return Found(i, Label(i), *mismatch);
     }
   }
   next = qp.AwaitReceive(std::chrono::nanoseconds(0));

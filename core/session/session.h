@@ -9,6 +9,7 @@
 //     barrier "ready"  both QPs in RTS, receives posted
 //     warm-up, then measured phase: the requester ends each with "done"; barrier after each
 //     result <->       one frame each
+//   (of a command of steps every scenario of core/scenario instead, with frames of its own)
 //   side <->           what ran where, with the clock's drift
 //   verdict <->, goodbye
 //
