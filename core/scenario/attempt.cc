@@ -330,20 +330,19 @@ Status Attempting::HearMeasuring() {
 
 Status Attempting::Measure() {
   Histogram histogram;
-  const TickScale scale = stage_.clock().scale();
   Deadline tell = Deadline::After(kTellEvery);
   for (uint64_t i = 0; i < stage_.iterations(); ++i) {
-    const uint64_t start = stage_.clock().Dispatch([](auto counter) { return counter.Now(); });
+    const uint64_t start = stage_.Now();
     if (const int result = Post(kind_.opcode, kind_.size_bytes, kNumber); result != 0) {
       return Fail(CallError(ErrorClass::kRun, "ibv_post_send", kind_.name, result));
     }
     Expected<ibv_wc> completion = AwaitSend(Limit(), kNumber);
-    const uint64_t end = stage_.clock().Dispatch([](auto counter) { return counter.Now(); });
+    const int64_t ns = stage_.NsSince(start);
     if (!completion) return Fail(std::move(completion.error()));
     if (completion->status != IBV_WC_SUCCESS) {
       return Fail(qp_->Explain(*completion, kind_.name, kind_.size_bytes, i + 2));
     }
-    histogram.Record(scale.Nanoseconds(end - start));
+    histogram.Record(ns);
     if (!tell.Passed()) continue;
     if (Status status = stage_.Tell({{"measuring", true}}); !status) return status;
     tell = Deadline::After(kTellEvery);

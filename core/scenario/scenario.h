@@ -108,7 +108,10 @@ class Stage {
   // The next completion, or none within `limit`. Polls without a break, so `limit` costs a CPU.
   // Fails when the peer is lost, the run is interrupted, its deadline has passed or polling failed.
   Expected<std::optional<ibv_wc>> Await(ibv_cq* cq, std::chrono::nanoseconds limit);
-  // Waits without looking at anything; fails as Await does.
+  // A point in time, and the time since one: how long a request took to fail.
+  uint64_t Now() const;
+  int64_t NsSince(uint64_t ticks) const { return clock().scale().Nanoseconds(Now() - ticks); }
+  // Waits without looking at anything, such as while receives are withheld; fails as Await does.
   Status Pause(std::chrono::nanoseconds time);
   // How long a completion may take that is due: two seconds, or longer where the plan's
   // retransmissions take longer.

@@ -92,6 +92,10 @@ Expected<std::optional<ibv_wc>> Stage::Await(ibv_cq* cq, std::chrono::nanosecond
   }
 }
 
+uint64_t Stage::Now() const {
+  return clock().Dispatch([](auto counter) { return counter.Now(); });
+}
+
 Status Stage::Pause(std::chrono::nanoseconds time) {
   const Deadline end = Deadline::After(time);
   const StopSignal& stop = parts_.monitor.stop();
