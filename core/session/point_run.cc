@@ -82,6 +82,9 @@ Status PointRun::Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64
   size_bytes_ = size_bytes;
   run_ = run;
   passed_bytes_ = passed_bytes;
+  // With both sides sending, the other's end is not this side's; and it may come before this side
+  // has even begun.
+  monitor_.HoldDone(plan_.bidirectional);
   if (Status status = Connect(size_bytes); !status) return status;
   const LoopLength warmup = WarmupLength(plan_, side_.clock);
   if (warmup.messages > 0) {
@@ -126,8 +129,6 @@ Status PointRun::RunPhase(LoopLength length, bool measured) {
     if (Status status = Barrier(link_, "payload", deadline_); !status) return status;
   }
   Phase phase(role_, operation_, plan_, side_, *endpoint_, monitor_);
-  // With both sides sending, the other's end is not this side's.
-  monitor_.HoldDone(part_.sends && plan_.bidirectional);
   const ThreadUsage before = ThreadUsage::Now();
   LoopOutcome outcome = phase.Run(length);
   const ThreadUsage usage = ThreadUsage::Now() - before;
@@ -170,6 +171,7 @@ Status PointRun::FinishTogether(Phase& phase, LoopOutcome& outcome) {
     if (!sent) return Fail(sent.error());
     if (Status status = TakeLast(phase, *sent, outcome); !status) return status;
     monitor_.stop().Reset();
+    monitor_.HoldDone(plan_.bidirectional);
   }
   return Barrier(link_, "phase", deadline_);
 }

@@ -80,7 +80,27 @@ void JudgeChecks(Record& record) {
   record.verdict = any("fail") ? "fail" : any("pass") || any("deviation") ? "pass" : "inconclusive";
 }
 
+CheckRow VerificationRow() {
+  CheckRow row;
+  row.name = "verification";
+  row.expected = "data, results and completions as the verbs interface promises";
+  return row;
+}
+
+// A broken promise that stopped a measuring run is a failed check, on both sides.
+void TakeVerification(Record& record) {
+  if (!record.error || record.error->error_class != ErrorClass::kVerification) return;
+  CheckRow row = VerificationRow();
+  row.status = "fail";
+  row.observed =
+      (record.error->side == Side::kPeer ? "on the other side: " : "") + record.error->message;
+  row.why = record.error->cause;
+  record.checks.push_back(std::move(row));
+  record.error.reset();
+}
+
 void JudgeSamples(Record& record) {
+  if (!record.checks.empty()) return JudgeChecks(record);
   const bool samples = std::ranges::any_of(record.results, [](const Result& result) {
     const Metrics& metrics = result.metrics;
     return result.complete && ((metrics.latency && metrics.latency->samples > 0) ||
@@ -88,16 +108,21 @@ void JudgeSamples(Record& record) {
   });
   if (!samples) return Fault("the run ended without a single sample", record);
   record.verdict = "pass";
+  if (!record.plan || !record.plan->verify) return;
+  CheckRow row = VerificationRow();
+  row.status = "pass";
+  row.observed = "every byte of what landed last in each phase, and nothing beyond it";
+  record.checks.push_back(std::move(row));
 }
 
 }  // namespace
 
 void SetVerdict(Record& record) {
+  TakeVerification(record);
   const bool steps = record.plan && FindStepCommand(record.plan->command) != nullptr;
   if (!record.error) steps ? JudgeChecks(record) : JudgeSamples(record);
   if (record.error) {
-    const bool failed = record.error->error_class == ErrorClass::kVerification;
-    record.verdict = failed ? "fail" : "error";
+    record.verdict = "error";
     record.exit_code = ExitCode(record.error->error_class);
   } else {
     record.exit_code = record.verdict == "pass"   ? 0
