@@ -3,20 +3,16 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "cmd/commands.h"
 #include "cmd/output.h"
+#include "cmd/run_line.h"
 #include "cmd/signals.h"
 #include "cmd/version.h"
-#include "core/host/host.h"
-#include "core/plan/step_commands.h"
-#include "core/record/record_json.h"
 #include "core/selection/selection.h"
 #include "core/session/session.h"
 #include "transports/control/client_queue.h"
@@ -64,54 +60,6 @@ Expected<Serving> Prepare(const ServeOptions& options) {
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(*wait));
   serving.queue.local = {.tool_version = kVersion};
   return serving;
-}
-
-// ", 14 of 15 checks passed, failed: write-imm-64".
-std::string ChecksText(const std::vector<CheckRow>& checks) {
-  const auto good = std::ranges::count_if(checks, [](const CheckRow& check) {
-    return check.status == "pass" || check.status == "deviation";
-  });
-  std::string text = fmt::format(", {} of {} checks passed", good, checks.size());
-  const auto failed = std::ranges::find(checks, "fail", &CheckRow::status);
-  if (failed != checks.end()) text += ", failed: " + Printable(failed->name);
-  return text;
-}
-
-// "2026-01-02T03:04:05Z 10.0.0.2:50312 send-lat 64 B: pass, 100000 samples, p50 6.10 us"
-std::string RunLine(const Record& record, const std::string& client) {
-  std::string line = fmt::format("{} {} {}", Rfc3339UtcNow(), client,
-                                 record.plan ? record.plan->command : "no plan");
-  uint64_t samples = 0;
-  std::string median;
-  // The client's, which some commands alone have; this side's when the client's did not come.
-  const bool has_clients = std::ranges::any_of(record.results, [](const Result& result) {
-    return result.side == "requester" && result.metrics.latency;
-  });
-  const std::string_view side = has_clients ? "requester" : "responder";
-  for (const Result& result : record.results) {
-    if (result.side != side || !result.metrics.latency) continue;
-    samples += result.metrics.latency->samples;
-    for (const PercentileRow& row : result.metrics.latency->percentiles) {
-      if (row.percent == "50" && row.value_ns && median.empty()) {
-        median = fmt::format(", p50 {:.2f} us", static_cast<double>(*row.value_ns) * 1e-3);
-      }
-    }
-  }
-  if (record.plan && !record.plan->sizes_bytes.empty()) {
-    line += record.plan->sizes_bytes.size() == 1
-                ? fmt::format(" {} B", record.plan->sizes_bytes.front())
-                : fmt::format(" {} sizes", record.plan->sizes_bytes.size());
-  }
-  if (record.plan && FindStepCommand(record.plan->command) != nullptr) {
-    line += ": " + record.verdict + ChecksText(record.checks);
-  } else {
-    line += fmt::format(": {}, {} samples{}", record.verdict, samples, median);
-  }
-  if (record.error) {
-    line += fmt::format(", {}{}", record.error->side == Side::kPeer ? "the client reports: " : "",
-                        record.error->ToText());
-  }
-  return line;
 }
 
 class Server {

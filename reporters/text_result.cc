@@ -13,10 +13,10 @@ namespace verbscope {
 namespace {
 
 std::string Verb(const std::string& op) {
-  if (op.starts_with("send")) return "SEND";
-  if (op.starts_with("write")) return "WRITE";
-  if (op.starts_with("read")) return "READ";
-  return op.starts_with("atomic") ? "Atomic" : "request";
+  if (op.starts_with("send")) return "a SEND";
+  if (op.starts_with("write")) return "a WRITE";
+  if (op.starts_with("read")) return "a READ";
+  return op.starts_with("atomic") ? "an Atomic" : "a request";
 }
 
 std::string EndedBy(const std::string& ended_by) {
@@ -216,15 +216,15 @@ std::string DefinitionText(const LatencyMetrics& latency, const std::string& op)
   std::string text = latency.definition;
   if (latency.definition == "half_round_trip") {
     text = fmt::format(
-        "half round trip: time from posting a {} to the arrival of its answer, "
+        "half round trip: time from posting {} to the arrival of its answer, "
         "divided by two; not a one-way latency",
         verb);
   } else if (latency.definition == "round_trip") {
-    text = fmt::format("round trip: time from posting a {} to its completion, one full operation",
-                       verb);
+    text =
+        fmt::format("round trip: time from posting {} to its completion, one full operation", verb);
   } else if (latency.definition == "response_time") {
     text = fmt::format(
-        "response time: time from when a {} was due to its completion, waiting to "
+        "response time: time from when {} was due to its completion, waiting to "
         "be sent included",
         verb);
   } else if (latency.definition == "call") {

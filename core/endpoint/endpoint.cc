@@ -125,7 +125,9 @@ void Endpoint::ChooseDepths() {
     signal_every_ = std::clamp<uint32_t>(signal_every_, 1, most / 2);
   }
   if (!operation_.takes_receives) return;
-  const uint32_t spare = streams() ? kCreditReceives : 0;
+  // What a loop takes back in batches is missing meanwhile, and the peer may have its whole depth
+  // in flight.
+  const uint32_t spare = streams() ? kCreditReceives : in_flight ? kMaxRecvBatch : 0;
   // At least two receives for a ping-pong: with one, the peer's next message could arrive before it
   // is given back.
   receives_ = std::clamp<uint32_t>(plan_.rx_depth + spare, 2, std::min(most, limits.max_cqe));
