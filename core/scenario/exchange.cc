@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
 #include <utility>
 
 #include "core/scenario/finding.h"
 #include "core/scenario/imm_value.h"
 #include "core/scenario/message_check.h"
+#include "core/scenario/send_ledger.h"
 #include "core/session/messages.h"
 
 namespace verbscope {
@@ -27,11 +27,16 @@ class Exchange {
         slots_(SlotsFor(kind.size_bytes)),
         slot_bytes_(SlotBytes(kind.size_bytes)),
         outgoing_(stage.requester() ? Direction::kRequest : Direction::kAnswer),
-        incoming_(stage.requester() ? Direction::kAnswer : Direction::kRequest) {}
+        incoming_(stage.requester() ? Direction::kAnswer : Direction::kRequest),
+        route_(RouteOf(incoming_)) {}
 
   Status Run();
 
  private:
+  // Answers are as far on as the messages that they answer.
+  Route RouteOf(Direction direction) const {
+    return {.direction = direction, .before = direction == Direction::kAnswer ? slots_ : 0};
+  }
   // Where things lie in the buffer, on both sides alike: what is sent, what arrives, and the
   // receives' own buffers where they are not where the data arrives.
   size_t SendOffset(uint64_t number) const { return (number % slots_) * slot_bytes_; }
@@ -55,31 +60,17 @@ class Exchange {
   void Verify(uint64_t number, const ibv_wc& completion);
   void VerifyMemory(uint64_t number);
   Status TakeBackReceive(uint64_t number);
-  Status ReapSends(std::chrono::nanoseconds limit, size_t most_left);
-  Status TakeSend(const ibv_wc& completion);
+  // Send completions until at most `most_left` are due.
+  Status ReapSends(size_t most_left) { return sends_->Reap(stage_.CompletionLimit(), most_left); }
   Status Leftovers();
   void Note(Finding finding) {
     if (!finding_) finding_ = std::move(finding);
   }
-  // Answers are as far on as the messages that they answer.
-  uint64_t Order(uint64_t number, Direction direction) const {
-    return direction == Direction::kAnswer ? slots_ + number : number;
-  }
-  static std::string Label(uint64_t number, Direction direction) {
-    return fmt::format("{} {}", direction == Direction::kAnswer ? "answer" : "message", number);
-  }
-  Finding Wrong(uint64_t number, Direction direction, const Mismatch& mismatch) const {
-    return Found(Order(number, direction), Label(number, direction), mismatch);
-  }
-  Finding Lost(uint64_t number, Direction direction, std::string_view what) const {
-    return Missing(Order(number, direction), Label(number, direction), what,
-                   stage_.CompletionLimit().count());
-  }
-  Finding Bad(uint64_t number, Direction direction, ibv_wc_status status) const {
-    return BadStatus(Order(number, direction), Label(number, direction), status);
-  }
   // Whether something is missing that nobody can wait for any longer.
-  bool Stuck() const { return finding_ && finding_->missing; }
+  bool Stuck() const {
+    const std::optional<Finding>& sends = sends_->finding();
+    return (finding_ && finding_->missing) || (sends && sends->missing);
+  }
   // Whether both sides found nothing so far.
   Expected<bool> BothWell();
   void Report(std::optional<Finding> first);
@@ -91,14 +82,14 @@ class Exchange {
   const size_t slot_bytes_;
   const Direction outgoing_;
   const Direction incoming_;
+  const Route route_;  // of what comes in
   FreshQp* qp_ = nullptr;
+  std::optional<SendLedger> sends_;
 
   ibv_sge sge_ = {};
   ibv_send_wr request_ = {};
-  std::deque<uint64_t> pending_;  // sends without a completion, in order
-  uint64_t burst_ = 0;            // messages of the burst that were sent and verified
+  uint64_t burst_ = 0;  // messages of the burst that were sent and verified
   std::optional<Finding> finding_;
-  bool sends_out_of_order_ = false;  // that is the finding
   std::optional<Finding> peer_finding_;
   Histogram histogram_;
 };
@@ -136,6 +127,8 @@ Status Exchange::Prepare(int& refused) {
                                          .receive_depth = static_cast<uint32_t>(slots_)});
   if (!qp) return Fail(std::move(qp.error()));
   qp_ = *qp;
+  sends_.emplace(**qp, IsWrite(kind_.opcode) ? IBV_WC_RDMA_WRITE : IBV_WC_SEND, kind_.size_bytes,
+                 RouteOf(outgoing_));
   for (uint64_t i = 0; i < slots_; ++i) {
     ClearSlot(Slot(ArrivalOffset(i)), kind_.size_bytes);
     if (bait) ClearSlot(Slot(BaitOffset(i)), kind_.size_bytes);
@@ -191,7 +184,7 @@ Status Exchange::Fire() {
     return Fail(CallError(ErrorClass::kRun, "ibv_post_send",
                           fmt::format("message {}", NumberOfId(request_.wr_id)), result));
   }
-  pending_.push_back(NumberOfId(request_.wr_id));
+  sends_->Posted(NumberOfId(request_.wr_id));
   return {};
 }
 
@@ -204,7 +197,7 @@ Status Exchange::Burst() {
       if (Status status = Fire(); !status) return status;
     }
     burst_ = slots_;
-    return ReapSends(stage_.CompletionLimit(), 0);
+    return ReapSends(0);
   }
   std::vector<ibv_wc> arrived;
   std::vector<bool> seen(slots_);
@@ -219,7 +212,8 @@ Status Exchange::Burst() {
   }
   if (arrived.size() < slots_) {
     const auto missing = std::ranges::find(seen, false) - seen.begin();
-    Note(Lost(static_cast<uint64_t>(missing), incoming_, "receive completion"));
+    Note(route_.Lost(static_cast<uint64_t>(missing), "receive completion",
+                     stage_.CompletionLimit().count()));
     return {};
   }
   for (uint64_t i = 0; i < slots_; ++i) Verify(i, arrived[i]);
@@ -239,7 +233,7 @@ template <class TickClock>
 Status Exchange::Ask() {
   const TickScale half = stage_.clock().scale(0.5);
   for (uint64_t i = 0; i < stage_.iterations(); ++i) {
-    if (Status status = ReapSends(stage_.CompletionLimit(), slots_ - 1); !status) return status;
+    if (Status status = ReapSends(slots_ - 1); !status) return status;
     if (Stuck()) return {};
     Ready(burst_ + i);
     ibv_wc completion;
@@ -268,7 +262,7 @@ Status Exchange::Answer() {
     if (Status status = Fire(); !status) return status;
     Verify(burst_ + i, completion);
     if (Status status = TakeBackReceive(burst_ + i); !status) return status;
-    if (Status status = ReapSends(stage_.CompletionLimit(), slots_ - 1); !status) return status;
+    if (Status status = ReapSends(slots_ - 1); !status) return status;
     if (Stuck()) return {};
     Ready(i + 1);
   }
@@ -280,15 +274,15 @@ Expected<bool> Exchange::Arrive(uint64_t number, ibv_wc& completion) {
   if (!next) return Fail(std::move(next.error()));
   if (!*next) {
     // A failed send of this side explains the silence of the other.
-    if (Status status = ReapSends(std::chrono::nanoseconds(0), slots_); !status) {
+    if (Status status = sends_->Reap(std::chrono::nanoseconds(0), slots_); !status) {
       return Fail(std::move(status.error()));
     }
-    Note(Lost(number, incoming_, "receive completion"));
+    Note(route_.Lost(number, "receive completion", stage_.CompletionLimit().count()));
     return false;
   }
   completion = **next;
   if (completion.status == IBV_WC_SUCCESS) return true;
-  Note(Bad(number, incoming_, completion.status));
+  Note(route_.Bad(number, completion.status));
   return false;
 }
 
@@ -300,18 +294,18 @@ void Exchange::Verify(uint64_t number, const ibv_wc& completion) {
       .byte_len = static_cast<uint32_t>(kind_.size_bytes),
       .direction = incoming_};
   if (HasImmediate(kind_.opcode)) expected.immediate = ImmediateOf(number, incoming_);
-  if (auto mismatch = CheckReceive(completion, expected)) Note(Wrong(number, incoming_, *mismatch));
+  if (auto mismatch = CheckReceive(completion, expected)) Note(route_.Wrong(number, *mismatch));
   VerifyMemory(number);
 }
 
 void Exchange::VerifyMemory(uint64_t number) {
   const std::span<std::byte> arrival = Slot(ArrivalOffset(number));
   if (auto mismatch = CheckSlot(arrival, kind_.size_bytes, number, incoming_)) {
-    Note(Wrong(number, incoming_, *mismatch));
+    Note(route_.Wrong(number, *mismatch));
   }
   if (!IsWrite(kind_.opcode) || kind_.form != ReceiveForm::kBuffer) return;
   if (auto mismatch = CheckUntouched(Slot(BaitOffset(number)), kind_.size_bytes)) {
-    Note(Wrong(number, incoming_, *mismatch));
+    Note(route_.Wrong(number, *mismatch));
   }
 }
 
@@ -324,55 +318,10 @@ Status Exchange::TakeBackReceive(uint64_t number) {
                         fmt::format("receive {}", number + slots_), result));
 }
 
-// Takes send completions until at most `most_left` are missing, and all that are there.
-Status Exchange::ReapSends(std::chrono::nanoseconds limit, size_t most_left) {
-  while (!pending_.empty()) {
-    const bool due = pending_.size() > most_left;
-    Expected<std::optional<ibv_wc>> next =
-        qp_->AwaitSend(due ? limit : std::chrono::nanoseconds(0));
-    if (!next) return Fail(std::move(next.error()));
-    if (!*next) {
-      if (!due) return {};
-      // What came out of order did so because this one is lost.
-      if (!finding_ || sends_out_of_order_) {
-        finding_ = Lost(pending_.front(), outgoing_, "send completion");
-      }
-      return {};
-    }
-    if (Status status = TakeSend(**next); !status) return status;
-  }
-  return {};
-}
-
-Status Exchange::TakeSend(const ibv_wc& completion) {
-  const uint64_t number = pending_.front();
-  if (completion.status == IBV_WC_RETRY_EXC_ERR) {
-    return Fail(qp_->Explain(completion, HasImmediate(kind_.opcode) ? "message" : "SEND",
-                             kind_.size_bytes, number + 1));
-  }
-  if (completion.status != IBV_WC_SUCCESS) {
-    Note(Bad(number, outgoing_, completion.status));
-    pending_.clear();  // the rest is flushed
-    return {};
-  }
-  const ExpectedSend expected{.number = number,
-                              .qp_num = qp_->qp()->qp_num,
-                              .opcode = IsWrite(kind_.opcode) ? IBV_WC_RDMA_WRITE : IBV_WC_SEND};
-  if (auto mismatch = CheckSend(completion, expected)) {
-    if (!finding_) sends_out_of_order_ = completion.wr_id != SendId(number);
-    Note(Wrong(number, outgoing_, *mismatch));
-  }
-  const auto found = completion.wr_id == SendId(NumberOfId(completion.wr_id))
-                         ? std::ranges::find(pending_, NumberOfId(completion.wr_id))
-                         : pending_.end();
-  pending_.erase(found != pending_.end() ? found : pending_.begin());
-  return {};
-}
-
 // Nothing may be owed, and nothing may have come that nobody sent for.
 Status Exchange::Leftovers() {
   if (!Stuck()) {
-    if (Status status = ReapSends(stage_.CompletionLimit(), 0); !status) return status;
+    if (Status status = ReapSends(0); !status) return status;
   }
   // Both are through: what is not here now was never sent.
   if (Status status = stage_.Meet("quiet"); !status) return status;
@@ -389,6 +338,7 @@ Status Exchange::Leftovers() {
 }
 
 Expected<bool> Exchange::BothWell() {
+  finding_ = Earlier(std::move(finding_), sends_->finding());
   Expected<nlohmann::json> peer = stage_.Swap(ToJson(finding_));
   if (!peer) return Fail(std::move(peer.error()));
   peer_finding_ = FindingFromJson(*peer);
@@ -438,25 +388,6 @@ void Exchange::Report(std::optional<Finding> first) {
 }
 
 }  // namespace
-
-std::string FormText(ReceiveForm form) {
-  switch (form) {
-    case ReceiveForm::kNoSge:
-      return "receive with no SGE";
-    case ReceiveForm::kEmptySge:
-      return "receive with one SGE of length 0";
-    case ReceiveForm::kNullSge:
-      return "receive with one SGE of length 0 at address 0";
-    case ReceiveForm::kBuffer:
-      break;
-  }
-  return "receive as long as the message";
-}
-
-uint64_t SlotsFor(uint64_t size_bytes) {
-  constexpr uint64_t kMostBytes = uint64_t{1} << 20;
-  return std::clamp<uint64_t>(kMostBytes / SlotBytes(size_bytes), 4, 16);
-}
 
 Scenario VerifiedExchange(ExchangeKind kind) {
   const std::string name = kind.name;

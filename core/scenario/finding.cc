@@ -64,14 +64,22 @@ std::optional<Finding> FindingFromJson(const nlohmann::json& json) {
   return finding;
 }
 
-std::optional<Finding> FirstOf(std::optional<Finding> requester, std::optional<Finding> responder) {
+std::string Route::Label(uint64_t number) const {
+  return fmt::format("{} {}", direction == Direction::kAnswer ? "answer" : "message", number);
+}
+
+std::optional<Finding> Earlier(std::optional<Finding> first, std::optional<Finding> second) {
+  if (!first || !second) return first ? std::move(first) : std::move(second);
   const auto key = [](const Finding& finding) {
     return std::tuple(finding.missing, finding.order);
   };
-  const bool requesters = requester && (!responder || key(*requester) < key(*responder));
-  std::optional<Finding> first = requesters ? std::move(requester) : std::move(responder);
-  if (first) first->observed += requesters ? ", seen by the requester" : ", seen by the responder";
-  return first;
+  return key(*second) < key(*first) ? std::move(second) : std::move(first);
+}
+
+std::optional<Finding> FirstOf(std::optional<Finding> requester, std::optional<Finding> responder) {
+  if (requester) requester->observed += ", seen by the requester";
+  if (responder) responder->observed += ", seen by the responder";
+  return Earlier(std::move(responder), std::move(requester));
 }
 
 }  // namespace verbscope

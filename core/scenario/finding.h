@@ -28,11 +28,32 @@ Finding Missing(uint64_t order, const std::string& label, std::string_view what,
 // "message 17: status is LOC_LEN_ERR"; a flush is an echo of what failed elsewhere, as if missing.
 Finding BadStatus(uint64_t order, const std::string& label, ibv_wc_status status);
 
+// One direction of an exchange: what its messages are called, and how far on they are.
+struct Route {
+  Direction direction = Direction::kRequest;
+  uint64_t before = 0;  // messages of both ways in front of the first of this one
+
+  Finding Wrong(uint64_t number, const Mismatch& mismatch) const {
+    return Found(before + number, Label(number), mismatch);
+  }
+  Finding Lost(uint64_t number, std::string_view what, int64_t limit_ns) const {
+    return Missing(before + number, Label(number), what, limit_ns);
+  }
+  Finding Bad(uint64_t number, ibv_wc_status status) const {
+    return BadStatus(before + number, Label(number), status);
+  }
+  std::string Label(uint64_t number) const;  // "message 17", "answer 3"
+};
+
+// Of one side's findings the one that explains the other: a mismatch before what is missing, then
+// by order, then the first.
+std::optional<Finding> Earlier(std::optional<Finding> first, std::optional<Finding> second);
+
 nlohmann::json ToJson(const std::optional<Finding>& finding);
 std::optional<Finding> FindingFromJson(const nlohmann::json& json);
 
-// Whichever comes first: a mismatch before what is missing, then by order, then the responder's,
-// since messages reach that side first. Text says who saw it.
+// The earlier of both sides'; of equal ones the responder's, since messages reach that side first.
+// Its text says who saw it.
 std::optional<Finding> FirstOf(std::optional<Finding> requester, std::optional<Finding> responder);
 
 }  // namespace verbscope
