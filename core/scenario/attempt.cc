@@ -356,7 +356,7 @@ Status Attempting::Measure() {
 
 }  // namespace
 
-Scenario Attempt(AttemptKind kind) {
+Scenario Attempt(const AttemptKind& kind) {
   const std::string name = kind.name;
   return {.name = name,
           .requester = [kind](Stage& stage) { return Attempting(stage, kind).Request(); },

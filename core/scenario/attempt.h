@@ -41,7 +41,7 @@ struct AttemptKind {
   bool measure = false;
 };
 
-Scenario Attempt(AttemptKind kind);
+Scenario Attempt(const AttemptKind& kind);
 
 }  // namespace verbscope
 

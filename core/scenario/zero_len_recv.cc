@@ -74,7 +74,7 @@ void AddLengths(uint64_t size, std::vector<Scenario>& scenarios) {
         kind.responder_state = IBV_QPS_ERR;
         kind.recovers = opcode == IBV_WR_SEND && length.bytes == 0;
       }
-      scenarios.push_back(Attempt(std::move(kind)));
+      scenarios.push_back(Attempt(kind));
     }
   }
 }
