@@ -73,6 +73,46 @@ Expected<CpuMetrics> CpuFromJson(const json& object) {
   return Finish(fields, cpu);
 }
 
+OrderedJson AttemptJson(const RnrAttempt& attempt) {
+  return {
+      {"rnr_retry", attempt.rnr_retry},
+      {"predicted_ns", attempt.predicted_ns},
+      {"time_to_error_ns", OrNull(attempt.time_to_error_ns)},
+      {"naks", OrNull(attempt.naks)},
+  };
+}
+
+Expected<RnrAttempt> AttemptFromJson(const json& object) {
+  RnrAttempt attempt;
+  JsonFields fields(object, "attempts[]", ErrorClass::kRun);
+  fields.Get("rnr_retry", attempt.rnr_retry);
+  fields.Get("predicted_ns", attempt.predicted_ns);
+  fields.Get("time_to_error_ns", attempt.time_to_error_ns);
+  fields.Get("naks", attempt.naks);
+  return Finish(fields, attempt);
+}
+
+OrderedJson RnrJson(const RnrMetrics& rnr) {
+  OrderedJson attempts = OrderedJson::array();
+  for (const RnrAttempt& attempt : rnr.attempts) attempts.push_back(AttemptJson(attempt));
+  return {
+      {"nominal_ns", rnr.nominal_ns},
+      {"measured_ns", OrNull(rnr.measured_ns)},
+      {"ratio", OrNull(rnr.ratio)},
+      {"attempts", std::move(attempts)},
+  };
+}
+
+Expected<RnrMetrics> RnrFromJson(const json& object) {
+  RnrMetrics rnr;
+  JsonFields fields(object, "rnr", ErrorClass::kRun);
+  fields.Get("nominal_ns", rnr.nominal_ns);
+  fields.Get("measured_ns", rnr.measured_ns);
+  fields.Get("ratio", rnr.ratio);
+  GetRows(fields, "attempts", AttemptFromJson, rnr.attempts);
+  return Finish(fields, std::move(rnr));
+}
+
 void GetCounters(JsonFields& fields, std::map<std::string, int64_t>& counters) {
   const json* object = fields.Object("counters");
   if (object == nullptr) return;
@@ -96,6 +136,7 @@ OrderedJson MetricsJson(const Metrics& metrics, ResultForm form) {
   }
   if (metrics.load) object["load"] = LoadJson(*metrics.load);
   if (metrics.cpu) object["cpu"] = CpuJson(*metrics.cpu);
+  if (metrics.rnr) object["rnr"] = RnrJson(*metrics.rnr);
   OrderedJson& counters = object["counters"] = OrderedJson::object();
   for (const auto& [name, delta] : metrics.counters) counters[ValidUtf8(name)] = delta;
   return object;
@@ -110,6 +151,7 @@ Expected<Metrics> MetricsFromJson(const json& object) {
   GetObject(fields, "warmup_bandwidth", BandwidthFromJson, metrics.warmup_bandwidth);
   GetObject(fields, "load", LoadFromJson, metrics.load);
   GetObject(fields, "cpu", CpuFromJson, metrics.cpu);
+  GetObject(fields, "rnr", RnrFromJson, metrics.rnr);
   GetCounters(fields, metrics.counters);
   return Finish(fields, std::move(metrics));
 }

@@ -56,6 +56,18 @@ class Maker {
     return point;
   }
 
+  RnrMetrics MakeRnr() {
+    RnrMetrics rnr{.nominal_ns = 1 + static_cast<int64_t>(Below(655'360'000))};
+    rnr.measured_ns = MaybeInt<int64_t>();
+    if (rnr.measured_ns) {
+      rnr.ratio = static_cast<double>(*rnr.measured_ns) / static_cast<double>(rnr.nominal_ns);
+    }
+    for (uint32_t i = 0, n = Below(4); i < n; ++i) {
+      rnr.attempts.push_back({i, rnr.nominal_ns * i, MaybeInt<int64_t>(), MaybeInt<uint64_t>()});
+    }
+    return rnr;
+  }
+
   Result MakeResult() {
     Result result;
     result.point = MakePoint();
@@ -73,6 +85,7 @@ class Maker {
       metrics.cpu = {Real(),    MaybeReal(), MaybeReal(), Below(99),  Below(99),
                      Below(99), Below(99),   Below(2),    MaybeReal()};
     }
+    if (Coin()) metrics.rnr = MakeRnr();
     for (uint32_t i = 0, n = Below(4); i < n; ++i) metrics.counters[Text()] = Below(1000) - 500;
     for (uint32_t i = 0, n = Below(4); i < n; ++i) {
       result.intervals.push_back({Real(), Real(), Below(1000), MaybeInt<int64_t>(),

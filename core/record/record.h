@@ -59,8 +59,9 @@ struct PercentileRow {
 };
 
 struct LatencyMetrics {
-  std::string definition;  // "half_round_trip", "round_trip", "response_time", "call"
-  std::string ended_by;    // "recv_completion", "payload_poll", "send_completion"
+  // "half_round_trip", "round_trip", "response_time", "call", "after_receive"
+  std::string definition;
+  std::string ended_by;  // "recv_completion", "payload_poll", "send_completion"
   uint64_t samples = 0;
   std::optional<int64_t> min_ns;
   std::optional<double> mean_ns;
@@ -98,6 +99,23 @@ struct CpuMetrics {
   std::optional<double> completions_per_event;
 };
 
+// One request that met no receive until its retries were used up.
+struct RnrAttempt {
+  uint32_t rnr_retry = 0;
+  int64_t predicted_ns = 0;                      // the least: so many waits of one timer
+  std::optional<int64_t> time_to_error_ns = {};  // from the post; null: the error never came
+  std::optional<uint64_t> naks = {};             // received; null: the device does not count
+  friend bool operator==(const RnrAttempt&, const RnrAttempt&) = default;
+};
+
+// Receiver not ready, of the RNR timer point.timer_code.
+struct RnrMetrics {
+  int64_t nominal_ns = 0;                   // of one wait, by the specification: the least
+  std::optional<int64_t> measured_ns = {};  // of one wait: time to the error over rnr_retry
+  std::optional<double> ratio = {};         // measured_ns / nominal_ns
+  std::vector<RnrAttempt> attempts = {};
+};
+
 struct Metrics {
   std::optional<LatencyMetrics> latency;
   std::optional<LatencyMetrics> warmup;  // the warm-up's own latency, kept apart
@@ -105,6 +123,7 @@ struct Metrics {
   std::optional<BandwidthMetrics> warmup_bandwidth;  // the warm-up's own, kept apart
   std::optional<LoadMetrics> load;
   std::optional<CpuMetrics> cpu;
+  std::optional<RnrMetrics> rnr;
   std::map<std::string, int64_t> counters;  // device counters, change over the run
 };
 

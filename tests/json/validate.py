@@ -242,6 +242,18 @@ def interval_problems(rows):
             yield f"interval from {row['from_s']}: p50, p99 and maximum are not ascending"
 
 
+def rnr_problems(rnr):
+    measured, ratio = rnr["measured_ns"], rnr["ratio"]
+    if (measured is None) != (ratio is None):
+        yield "measured_ns and ratio are not known together"
+    elif ratio is not None and not math.isclose(ratio, measured / rnr["nominal_ns"], rel_tol=1e-6,
+                                                abs_tol=1e-9):
+        yield f"ratio is {ratio}, but measured_ns / nominal_ns is {measured / rnr['nominal_ns']}"
+    for row in rnr["attempts"]:
+        if row["predicted_ns"] != row["rnr_retry"] * rnr["nominal_ns"]:
+            yield f"rnr_retry {row['rnr_retry']} predicts {row['predicted_ns']}, not so many waits"
+
+
 def result_problems(result):
     metrics = result["metrics"]
     for group in ("latency", "warmup"):
@@ -250,6 +262,10 @@ def result_problems(result):
     for key in ("bandwidth", "warmup_bandwidth"):
         if key in metrics:
             yield from (f"{key}: {p}" for p in bandwidth_problems(metrics[key]))
+    if "rnr" in metrics:
+        yield from (f"rnr: {problem}" for problem in rnr_problems(metrics["rnr"]))
+        if "timer_code" not in result["point"]:
+            yield "rnr: the point does not say which timer"
     yield from interval_problems(result["intervals"])
 
 
