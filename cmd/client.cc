@@ -154,6 +154,7 @@ Status RunClient(const ClientOptions& options, const Plan& plan, DeviceProvider&
   if (Status status = RequireUsableDevice(*devices, requester.settings, peer.loopback); !status) {
     return status;
   }
+  for (const std::string& notice : PlanNotices(plan)) output.Notice(notice);
   const SessionContext context{
       .provider = provider,
       .interrupt = ProcessInterrupt(),

@@ -81,6 +81,7 @@ struct PlanOptions {
   std::string interval = "100ms";
   std::string deadline;
   bool quick = false;
+  std::optional<std::string> timer_codes;  // rnr-test only
   bool imm = false;
   bool bidirectional = false;
   bool verify = false;

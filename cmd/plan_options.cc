@@ -9,6 +9,7 @@
 
 #include "cmd/options.h"
 #include "core/plan/operation.h"
+#include "core/plan/rnr_plan.h"
 #include "core/plan/step_commands.h"
 
 namespace verbscope {
@@ -260,6 +261,15 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
     plan.iterations = options.quick ? steps->quick_iterations : steps->iterations;
   }
   plan.quick = options.quick;
+  if (options.timer_codes) {
+    Expected<std::vector<uint32_t>> codes = ParseTimerCodes(*options.timer_codes);
+    if (!codes) {
+      return Fail(NameOption(std::move(codes.error()), "--timer-codes", *options.timer_codes));
+    }
+    plan.timer_codes = std::move(*codes);
+  } else if (command == kRnrTest) {
+    plan.timer_codes = TimerCodesOf(plan);
+  }
   if (options.signal_every != "auto") {
     Expected<uint64_t> every = ParseSize(options.signal_every);
     if (!every || *every == 0 || *every > kMaxSignalEvery) {
@@ -291,7 +301,8 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
   if (plan.deadline_ns != 0 && plan.deadline_ns < PlannedNs(plan)) {
     return Fail(Usage(fmt::format("--deadline {} is shorter than the plan itself, {}",
                                   DurationText(plan.deadline_ns), DurationText(PlannedNs(plan))),
-                      "give a longer --deadline or a shorter --duration"));
+                      command == kRnrTest ? "give a longer --deadline or fewer --timer-codes"
+                                          : "give a longer --deadline or a shorter --duration"));
   }
   Status status = Validate(plan);
   if (status) status = CheckCombination(plan);

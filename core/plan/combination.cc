@@ -6,6 +6,7 @@
 #include "core/plan/input_text.h"
 #include "core/plan/operation.h"
 #include "core/plan/plan.h"
+#include "core/plan/rnr_plan.h"
 #include "core/plan/step_commands.h"
 
 namespace verbscope {
@@ -113,6 +114,10 @@ Status CheckSteps(const Plan& plan, const StepCommand& steps) {
 }  // namespace
 
 Status CheckCombination(const Plan& plan) {
+  if (!plan.timer_codes.empty() && plan.command != kRnrTest) {
+    return UsageError(fmt::format("--timer-codes: {} measures no RNR timers", plan.command),
+                      std::string(kLeaveOut));
+  }
   if (const StepCommand* steps = FindStepCommand(plan.command); steps != nullptr) {
     return CheckSteps(plan, *steps);
   }

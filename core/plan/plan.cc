@@ -10,6 +10,7 @@
 
 #include "core/plan/input_text.h"
 #include "core/plan/operation.h"
+#include "core/plan/rnr_plan.h"
 #include "core/plan/step_commands.h"
 
 namespace verbscope {
@@ -124,6 +125,20 @@ Status CheckModes(const Plan& plan) {
   return Check({"inline", "-I", mode.bytes, has_bytes ? 1u : 0u, has_bytes ? kMaxInlineBytes : 0u});
 }
 
+Status CheckTimerCodes(const std::vector<uint32_t>& codes) {
+  std::set<uint32_t> seen;
+  for (const uint32_t code : codes) {
+    if (Status status = Check({"timer_codes", "--timer-codes", code, 0, kRnrTimerCodes - 1});
+        !status) {
+      return status;
+    }
+    if (!seen.insert(code).second) {
+      return UsageError(fmt::format("timer_codes (--timer-codes) holds {} twice", code));
+    }
+  }
+  return {};
+}
+
 Status CheckChanges(const std::vector<PlanChange>& changes) {
   if (changes.size() > kMaxChanges) {
     return UsageError(
@@ -182,7 +197,9 @@ Status CheckLimits(const Plan& plan, const ServerLimits& limits) {
   if (const int64_t planned_ns = PlannedNs(plan); planned_ns > limits.max_run_ns) {
     return Refused(fmt::format("it would run for {}", DurationText(planned_ns)),
                    fmt::format("this server runs at most {}", DurationText(limits.max_run_ns)),
-                   "shorten -D, --repeat or the list of sizes, or raise --max-run of serve");
+                   plan.command == kRnrTest
+                       ? "give fewer --timer-codes, or raise --max-run of serve"
+                       : "shorten -D, --repeat or the list of sizes, or raise --max-run of serve");
   }
   if (limits.max_qp_wr == 0) {
     return Refused("the device takes no work requests", "its limit max_qp_wr is 0",
@@ -226,10 +243,12 @@ Status Validate(const Plan& plan) {
   if (Status status = CheckLengths(plan); !status) return status;
   if (Status status = CheckNumbers(plan); !status) return status;
   if (Status status = CheckModes(plan); !status) return status;
+  if (Status status = CheckTimerCodes(plan.timer_codes); !status) return status;
   return CheckChanges(plan.changes);
 }
 
 int64_t PlannedNs(const Plan& plan) {
+  if (plan.command == kRnrTest) return RnrTestPlannedNs(plan);
   const int64_t run_ns =
       (plan.iterations ? 0 : plan.duration_ns) + (plan.warmup_iterations ? 0 : plan.warmup_ns);
   return SaturatedNs(__int128{run_ns} * static_cast<int64_t>(plan.sizes_bytes.size()) *

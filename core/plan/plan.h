@@ -100,7 +100,9 @@ struct Plan {
   // 0: closed loop, else kMinRate … kMaxRate.
   double rate_per_s = 0;
   Arrival arrival = Arrival::kFixed;
-  bool quick = false;      // commands of several steps choose the shorter ones
+  bool quick = false;  // commands of several steps choose the shorter ones
+  // rnr-test only: the RNR timers it measures, distinct codes 0 … 31; empty: rnr_plan.h chooses.
+  std::vector<uint32_t> timer_codes;
   uint32_t mtu_bytes = 0;  // 256, 512 … 4096; 0: the smaller of both ports
 
   // RC attributes, as codes of the InfiniBand specification.
@@ -183,6 +185,10 @@ struct ServerLimits {
 // named, what cannot be lowered without changing what is measured (size, duration, memory, unknown
 // command). What comes back passes Validate.
 Expected<Plan> Bound(const Plan& asked, const ServerLimits& limits);
+
+// What a user should know of the plan before it runs, whole sentences: what is slow or starves on
+// purpose or by an unlucky choice. Needs a plan that CheckCombination accepts.
+std::vector<std::string> PlanNotices(const Plan& plan);
 
 // Settings of one side. They never travel, except those a client asks of the server by --peer.
 struct LocalSettings {

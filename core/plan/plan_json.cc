@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/plan/json_fields.h"
+#include "core/plan/rnr_plan.h"
 
 namespace verbscope {
 namespace {
@@ -74,6 +75,7 @@ json ToJson(const Plan& plan) {
       {"rate_per_s", plan.rate_per_s},
       {"arrival", ToText(plan.arrival)},
       {"quick", plan.quick},
+      {"timer_codes", plan.timer_codes},
       {"mtu_bytes", plan.mtu_bytes},
       {"timeout_code", plan.timeout_code},
       {"retry_count", plan.retry_count},
@@ -114,6 +116,9 @@ Expected<Plan> PlanFromJson(const json& object) {
   fields.GetOr("rate_per_s", plan.rate_per_s);
   GetParsed(fields, "arrival", ParseArrival, plan.arrival);
   fields.GetOr("quick", plan.quick);
+  if (object.is_object() && object.contains("timer_codes")) {
+    fields.GetArray("timer_codes", plan.timer_codes, kRnrTimerCodes);
+  }
   fields.GetOr("mtu_bytes", plan.mtu_bytes);
   fields.GetOr("timeout_code", plan.timeout_code);
   fields.GetOr("retry_count", plan.retry_count);

@@ -41,6 +41,9 @@ Plan RandomPlan(std::mt19937_64& random) {
   if (Pick(random, 0, 1)) plan.rate_per_s = Pick(random, 1, 1'000'000'000) * 0.3;
   plan.arrival = static_cast<Arrival>(Pick(random, 0, 1));
   plan.quick = Pick(random, 0, 1);
+  for (uint32_t code = 0; code < 32; ++code) {
+    if (Pick(random, 0, 7) == 0) plan.timer_codes.push_back(code);
+  }
   plan.mtu_bytes = 256u << Pick(random, 0, 4);
   plan.timeout_code = Pick(random, 1, 31);
   plan.retry_count = Pick(random, 0, 7);

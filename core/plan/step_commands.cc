@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/plan/rnr_plan.h"
+
 namespace verbscope {
 namespace {
 
@@ -10,7 +12,8 @@ constexpr std::array kStepCommands = {
     StepCommand{.command = "imm"},
     // Receives that are too short need a message of one byte or more.
     StepCommand{.command = "zero-len-recv", .smallest_size = 1},
-    StepCommand{.command = "rnr-test"},
+    // Rounds of its recovery step. A WRITE of nothing would leave no data to look for.
+    StepCommand{.command = kRnrTest, .smallest_size = 1, .iterations = 50, .quick_iterations = 10},
 };
 
 }  // namespace
