@@ -1,4 +1,4 @@
-// The commands of several steps, whose answer is a list of checks: imm, zero-len-recv.
+// The commands of several steps, whose answer is a list of checks: imm, zero-len-recv, rnr-test.
 #include <fmt/core.h>
 
 #include <memory>
@@ -7,6 +7,7 @@
 
 #include "cmd/client.h"
 #include "cmd/commands.h"
+#include "core/plan/rnr_plan.h"
 #include "core/plan/step_commands.h"
 
 namespace verbscope {
@@ -37,6 +38,13 @@ Command AddSteps(CLI::App& app, DeviceProvider& provider, const std::string& nam
   AddStepOptions(*command, options->plan,
                  fmt::format("messages of each step that measures (default: {}, with --quick {})",
                              steps.iterations, steps.quick_iterations));
+  if (name == kRnrTest) {
+    command
+        ->add_option("--timer-codes", options->plan.timer_codes,
+                     "RNR timers to measure, such as 1,12-14, or all: code 0 is 655.36 ms, 1 is "
+                     "0.01 ms, 31 is 491.52 ms (default: 1,8,12,16,20,24,0)")
+        ->type_name("LIST");
+  }
   AddLocalOptions(*command, options->client.local);
   AddOutputOptions(*command, *output_options);
   return {.app = command,
@@ -65,6 +73,12 @@ Command AddImm(CLI::App& app, DeviceProvider& provider) {
 Command AddZeroLenRecv(CLI::App& app, DeviceProvider& provider) {
   return AddSteps(app, provider, "zero-len-recv",
                   "the uses of a receive with no capacity, and its error");
+}
+
+Command AddRnrTest(CLI::App& app, DeviceProvider& provider) {
+  return AddSteps(app, provider, std::string(kRnrTest),
+                  "receiver not ready: timers, retries, exhaustion, recovery; predicted against "
+                  "measured");
 }
 
 }  // namespace verbscope

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,15 +19,21 @@ namespace {
 // several measurements become tables.
 void DrawResults(const Record& record, Canvas& canvas) {
   const bool verbose = canvas.options().verbose;
+  DrawRnr(record.results, canvas);
+  // Those have their tables; a histogram of starved messages is for whoever asks for all.
+  std::vector<Result> results;
+  std::ranges::copy_if(record.results, std::back_inserter(results), [verbose](const Result& r) {
+    return !r.metrics.rnr || (verbose && r.metrics.latency);
+  });
   std::vector<Result> tabled;
-  for (const Result& result : record.results) {
+  for (const Result& result : results) {
     if (Measures(result) && result.side == "responder") tabled.push_back(result);
   }
-  const auto measuring = std::count_if(record.results.begin(), record.results.end(), Measures);
+  const auto measuring = std::count_if(results.begin(), results.end(), Measures);
   const auto others = measuring - static_cast<std::ptrdiff_t>(tabled.size());
-  if (others > 1 && !verbose) return DrawTable(record.results, canvas);
+  if (others > 1 && !verbose) return DrawTable(results, canvas);
   if (verbose || others == 0) tabled.clear();
-  for (const Result& result : record.results) {
+  for (const Result& result : results) {
     const bool later = Measures(result) && result.side == "responder" && !tabled.empty();
     if (!later && (measuring == 0 || IsWorthABlock(result, canvas))) DrawResult(result, canvas);
   }

@@ -31,6 +31,9 @@ std::string BandwidthText(const Result& result);
 // "half round trip: time from posting a SEND …; ended by: receive completion".
 std::string DefinitionText(const LatencyMetrics& latency, const std::string& op);
 
+// text_rnr.cc: the tables of rnr-test, of the results that hold such numbers.
+void DrawRnr(const std::vector<Result>& results, Canvas& canvas);
+
 // text_table.cc: several results, one line each, in groups that differ by size or run only.
 void DrawTable(const std::vector<Result>& results, Canvas& canvas);
 

@@ -229,6 +229,10 @@ std::string DefinitionText(const LatencyMetrics& latency, const std::string& op)
         verb);
   } else if (latency.definition == "call") {
     text = "call: time spent inside one call";
+  } else if (latency.definition == "after_receive") {
+    text =
+        "after the receive: time from posting a receive that the sender was waiting for to its "
+        "completion";
   }
   return text + "; ended by: " + EndedBy(latency.ended_by);
 }

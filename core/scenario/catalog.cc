@@ -1,10 +1,13 @@
 #include "core/scenario/catalog.h"
 
+#include "core/plan/rnr_plan.h"
+
 namespace verbscope {
 
 std::vector<Scenario> ScenariosOf(const Plan& plan) {
   if (plan.command == "imm") return ImmScenarios(plan);
   if (plan.command == "zero-len-recv") return ZeroLenRecvScenarios(plan);
+  if (plan.command == kRnrTest) return RnrScenarios(plan);
   return {};
 }
 

@@ -14,6 +14,7 @@ std::vector<Scenario> ScenariosOf(const Plan& plan);
 
 std::vector<Scenario> ImmScenarios(const Plan& plan);          // imm.cc
 std::vector<Scenario> ZeroLenRecvScenarios(const Plan& plan);  // zero_len_recv.cc
+std::vector<Scenario> RnrScenarios(const Plan& plan);          // rnr_scenarios.cc
 
 }  // namespace verbscope
 

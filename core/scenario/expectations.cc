@@ -25,6 +25,19 @@ constexpr std::array kDeviations = {
               .why = "mlx4 refuses a READ of nothing (google/rdma-unit-test lists it)"},
 };
 
+constexpr std::array kWaitLimits = {
+    // Room for a host that is interrupted now and then.
+    WaitLimits{.device_kind = "", .ratio = 1.5, .extra_ns = 2'000'000, .short_ns = 0, .why = ""},
+    WaitLimits{.device_kind = "rxe",
+               .ratio = 1.25,
+               .extra_ns = 30'000'000,
+               .short_ns = 4'000'000,
+               .why =
+                   "rxe waits in ticks of the kernel (jiffies, 4 ms at HZ=250), rounded up, which "
+                   "are late together on a busy host, so that a wait may also be short by one "
+                   "(drivers/infiniband/sw/rxe/rxe_comp.c)"},
+};
+
 }  // namespace
 
 std::span<const Deviation> Deviations() { return kDeviations; }
@@ -39,6 +52,17 @@ void Judge(std::string_view device_kind, std::string_view rule, CheckRow& row) {
   if (listed == kDeviations.end()) return;
   row.status = "deviation";
   row.why = listed->why;
+}
+
+std::span<const WaitLimits> WaitLimitRows() { return kWaitLimits; }
+
+const WaitLimits& WaitLimitsOf(std::string_view device_kind) {
+  const auto found = std::ranges::find(kWaitLimits, device_kind, &WaitLimits::device_kind);
+  return found == kWaitLimits.end() ? kWaitLimits.front() : *found;
+}
+
+int64_t LongestNs(const WaitLimits& limits, int64_t nominal_ns) {
+  return static_cast<int64_t>(limits.ratio * static_cast<double>(nominal_ns)) + limits.extra_ns;
 }
 
 }  // namespace verbscope

@@ -122,6 +122,8 @@ class Stage {
   // every scenario has in common (one QP, busy polling, one in flight).
   void Measured(Point point, const Histogram& histogram, std::string_view definition,
                 std::string_view ended_by);
+  // A result that is more than a latency; as it is, complete with its point and side.
+  void Keep(Result result) { results_.push_back(std::move(result)); }
   // No later scenario is worth running: each would wait in vain. `why` ends in their rows.
   void GiveUp(std::string why) { give_up_ = std::move(why); }
 
