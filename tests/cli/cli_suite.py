@@ -82,6 +82,16 @@ with case("UsageErrorsAreCode1WithADocument"):
         failed(run(*args, "--json") if "-s" not in args[-1:] else run(args[0], "--json", *args[1:]),
                1, word)
 
+with case("RnrTestRefusesCodesThatAreNoneAndTimesThatDoNotFit"):
+    for args, word in ((("--timer-codes", "32"), "'32'"), (("--timer-codes", "1,,2"), "0 to 31"),
+                       (("--timer-codes", ""), "--timer-codes"),
+                       (("--timer-codes", "all", "--deadline", "5s"), "fewer --timer-codes"),
+                       (("--timer-codes", "0", "--deadline", "1s"), "shorter than the plan"),
+                       (("-s", "0"), "1 byte or more"), (("-q", "2"), "-q"),
+                       (("--wait", "event"), "--wait")):
+        failed(run("rnr-test", "--loopback", "--device", "soft", *args, "--json"), 1, word)
+    failed(run("rnr-test", "--json"), 1, "HOST")
+
 with case("TheDocumentCanGoToAFileBesideTheText"):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "document.json")

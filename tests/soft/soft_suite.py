@@ -139,6 +139,57 @@ with case("ServeCountsChecks"):
         served = serve.wait(20)
         expect("imm 64 B: pass, 11 of 11 checks passed" in served.out, served.out)
 
+with case("RnrTestPassesOverBothLinksAndCountsEveryTry"):
+    for device, link in (("soft", "memory"), ("soft:link=udp", "udp"),
+                         ("soft:profile=rxe-6.1", "memory")):
+        result = run("rnr-test", "--loopback", "--device", device, "--quick", "--json")
+        expect(result.code == 0, f"{device}: {result}")
+        software(result.doc, link)
+        expect(result.doc["wall_s"] < 5, f"{device}: {result.doc['wall_s']} s")
+        rows = {check["name"]: check for check in result.doc["checks"]}
+        for name in ("timer-code-1", "timer-code-12", "exhaustion-retry-0", "exhaustion-retry-6",
+                     "recovery", "starvation", "write-imm-no-receive"):
+            expect(rows[name]["status"] in ("pass", "deviation"), f"{device}: {rows[name]}")
+        expect("in the responder's memory" in rows["write-imm-no-receive"]["observed"], str(rows))
+        attempts = [attempt for r in result.doc["results"]
+                    for attempt in r["metrics"].get("rnr", {}).get("attempts", ())]
+        expect(len(attempts) == 19, f"{len(attempts)} attempts")
+        for attempt in attempts:
+            expect(attempt["naks"] == attempt["rnr_retry"] + 1, str(attempt))
+            expect(attempt["time_to_error_ns"] >= attempt["predicted_ns"] * 0.999, str(attempt))
+        expect(any("rnr-test takes up to" in notice for notice in result.doc["notices"]), "the time")
+
+with case("RnrTestOfTwoProcessesGivesOneVerdict"):
+    with server("--device", "soft", "--once", "--json") as (serve, port):
+        result = run("rnr-test", "127.0.0.1", "--port", port, "--device", "soft", "--quick",
+                     "--timeout", "0", "--json")
+        served = serve.wait(20)
+        expect(result.code == served.code == 0, f"{result}; server: {served}")
+        expect(result.doc["checks"] == served.doc["checks"], "the checks differ")
+        expect(result.doc["results"] == served.doc["results"], "the results differ")
+
+# Field experience: a timer field left at 0 is 655 ms, and starvation then looks like a slow network.
+with case("StarvationShowsByItsTimerCode"):
+    for codes in ("12,0", "13,31"):
+        result = run("rnr-test", "--loopback", "--device", "soft", "--quick", "--timer-codes", codes,
+                     "--json")
+        expect(result.code == 0, f"{codes}: {result}")
+        starved = {r["point"]["timer_code"]: r["metrics"] for r in result.doc["results"]
+                   if "rnr" in r["metrics"] and "latency" in r["metrics"]}
+        fast, slow = (starved[int(code)] for code in sorted(codes.split(","), key=lambda c: -(
+            starved[int(c)]["bandwidth"]["msg_per_s"])))
+        expect(slow["bandwidth"]["msg_per_s"] * 10 < fast["bandwidth"]["msg_per_s"], str(codes))
+        expect(slow["latency"]["max_ns"] >= slow["rnr"]["nominal_ns"], "no message waited")
+        expect(slow["counters"]["rcvd_rnr_err"] >= 3, str(slow["counters"]))
+        told = any("655.36 ms" in notice for notice in result.doc["notices"])
+        expect(told == ("0" in codes.split(",")), f"{codes}: the warning of code 0")
+        expect(any("on purpose" in notice for notice in result.doc["notices"]), "the warning of depth")
+
+with case("TimerCode0IsSaidByEveryCommand"):
+    result = run("send-lat", "--loopback", "--device", "soft", "-n", "10", "--rnr-timer", "0",
+                 "--json")
+    expect(result.code == 0 and any("655.36 ms" in n for n in result.doc["notices"]), str(result))
+
 with case("TwoProcessesOnOneHost"):
     with server("--device", "soft", "--once") as (serve, port):
         result = run("send-lat", "127.0.0.1", "--port", port, "--device", "soft", "-D", "300ms",
