@@ -85,7 +85,7 @@ TEST(PlanJsonTest, KeysAreTheDocumentedOnes) {
       "rnr_timer_code", "rnr_retry",   "rd_atomic",  "service_level", "traffic_class",
       "flow_label",     "pkey_index",  "hop_limit",  "repeat",        "interval_ns",
       "deadline_ns",    "changes",     "imm",        "bidirectional", "verify",
-      "atomic_op",      "rate_per_s",  "arrival",    "quick",
+      "atomic_op",      "rate_per_s",  "arrival",    "quick",         "timer_codes",
   };
   const json plan = ToJson(Plan{});
   for (const char* key : keys) EXPECT_TRUE(plan.contains(key)) << key;

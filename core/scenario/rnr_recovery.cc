@@ -137,18 +137,12 @@ void Recovery::Report(const std::string& theirs) {
                .expected = "all messages arrive once there are receives",
                .source = kSource};
   if (wrong_.empty() && theirs.empty()) {
-    row.observed = fmt::format(
-        "{} messages in {} rounds, the receives {} late in the first, which is more than {} waits, "
-        "and 5 ms or a little more in the others: all arrived",
-        rounds_ * kRecoverySends, rounds_, MillisecondsText(RecoveryDelayNs(stage_.plan(), 0)),
-        kLastFiniteRetry);
-    const int64_t waits = RecoveryDelayNs(stage_.plan(), 0) / RnrTimerNs(code_);
-    if (waits <= kLastFiniteRetry) {
-      row.observed = fmt::format(
-          "{} messages in {} rounds, the receives {} late in the first: all "
-          "arrived",
-          rounds_ * kRecoverySends, rounds_, MillisecondsText(RecoveryDelayNs(stage_.plan(), 0)));
-    }
+    const int64_t late_ns = RecoveryDelayNs(stage_.plan(), 0);
+    const bool outlasts = late_ns / RnrTimerNs(code_) > kLastFiniteRetry;
+    row.observed =
+        fmt::format("{} messages in {} rounds, the receives {} late in the first{}: all arrived",
+                    rounds_ * kRecoverySends, rounds_, MillisecondsText(late_ns),
+                    outlasts ? fmt::format(", which is more than {} waits", kLastFiniteRetry) : "");
   } else {
     row.status = "fail";
     row.observed = !wrong_.empty() ? "at the requester: " + wrong_ : "at the responder: " + theirs;

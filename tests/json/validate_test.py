@@ -58,6 +58,29 @@ class ValidateTest(unittest.TestCase):
         found = self.problems(document)
         self.assertTrue(any(words in problem for problem in found), f"{words!r} not in {found}")
 
+    def with_rnr(self, change=lambda rnr, point: None):
+        """The problems of a good document whose first result also holds numbers of rnr-test."""
+        document = json.loads(read("send-lat"))
+        result = document["results"][0]
+        result["point"]["timer_code"] = 12
+        rnr = result["metrics"]["rnr"] = {
+            "nominal_ns": 640_000, "measured_ns": 960_000, "ratio": 1.5,
+            "attempts": [{"rnr_retry": 2, "predicted_ns": 1_280_000, "time_to_error_ns": 1_300_000,
+                          "naks": None}]}
+        change(rnr, result["point"])
+        return self.problems(document)
+
+    def test_the_numbers_of_rnr_test_agree_with_each_other(self):
+        self.assertEqual(self.with_rnr(), [])
+        for change, words in (
+                (lambda rnr, point: rnr.update(ratio=2.5), "ratio is 2.5"),
+                (lambda rnr, point: rnr.update(ratio=None), "not known together"),
+                (lambda rnr, point: rnr["attempts"][0].update(rnr_retry=3), "rnr_retry 3 predicts"),
+                (lambda rnr, point: rnr["attempts"][0].pop("naks"), "'naks' is a required"),
+                (lambda rnr, point: point.pop("timer_code"), "does not say which timer")):
+            found = self.with_rnr(change)
+            self.assertTrue(any(words in problem for problem in found), f"{words!r} not in {found}")
+
     def test_good_documents_are_accepted(self):
         names = glob.glob(os.path.join(RECORDS, "*.json"))
         self.assertGreaterEqual(len(names), 8)
