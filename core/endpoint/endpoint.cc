@@ -119,7 +119,7 @@ void Endpoint::ChooseDepths() {
   if (streams()) {
     // A queue that has no room for another list must hold a signalled request.
     const uint32_t list = std::min(plan_.post_list, depth_);
-    if (plan_.signal_every == 0) signal_every_ = std::min(signal_every_, depth_ / 4);
+    if (plan_.signal_every == 0) signal_every_ = std::min(kStreamSignalEvery, depth_ / 2);
     signal_every_ = std::clamp<uint32_t>(signal_every_, 1, depth_ - list + 1);
   } else {
     signal_every_ = std::clamp<uint32_t>(signal_every_, 1, most / 2);

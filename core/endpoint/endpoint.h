@@ -145,6 +145,8 @@ class Endpoint {
 // send queue holds twice as many, so the queue can never fill up before the signalled one was
 // reaped.
 inline constexpr uint32_t kDefaultSignalEvery = 32;
+// The same for streams, where it is also at most half of the depth.
+inline constexpr uint32_t kStreamSignalEvery = 64;
 // Receives are given back in lists of up to this many.
 inline constexpr uint32_t kMaxRecvBatch = 16;
 // Immediate data of messages whose value nobody looks at; kCreditBit is not in it.

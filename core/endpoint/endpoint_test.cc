@@ -17,7 +17,8 @@ TEST(EndpointTest, InfoTellsThePeerEverythingItNeeds) {
   EXPECT_LE(info.qps.at(0).psn, 0xffffffu);
   EXPECT_EQ(info.mtu_bytes, 1024u);
   EXPECT_NE(info.rkey, 0u);
-  EXPECT_EQ(info.buffer_bytes, 256u);  // 64 bytes twice, each with a guard of 64  // 64 to send, 64 to receive
+  EXPECT_EQ(info.buffer_bytes,
+            256u);  // 64 bytes twice, each with a guard of 64  // 64 to send, 64 to receive
   EXPECT_FALSE(info.qps.at(0).blob.empty());
   EXPECT_FALSE(info.wants_solicited);
 }
