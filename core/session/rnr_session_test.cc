@@ -9,20 +9,14 @@
 #include <string>
 #include <thread>
 
-#include "core/base/interrupt.h"
-#include "core/session/session.h"
-#include "transports/control/socket.h"
-#include "transports/fake/fake_device.h"
+#include "core/session/session_test_util.h"
 
 namespace verbscope {
 namespace {
 
 class RnrSessionTest : public testing::Test {
  protected:
-  struct Outcome {
-    Record requester;
-    Record responder;
-  };
+  using Outcome = SessionOutcome;
 
   RnrSessionTest() {
     fabric_->set_rnr_exhausts(true);
@@ -33,29 +27,10 @@ class RnrSessionTest : public testing::Test {
   }
 
   Outcome Run() {
-    auto pair = MakePair();
-    EXPECT_TRUE(pair);
-    Connection client(std::move(pair->first));
-    Connection server(std::move(pair->second));
-    client.MarkIdentified();
-    server.MarkIdentified();
-    Outcome outcome;
     Interrupt own;
     Interrupt theirs;
-    const auto context = [](DeviceProvider& provider, Interrupt& interrupt) {
-      return SessionContext{
-          .provider = provider, .interrupt = interrupt, .notice = [](const std::string&) {}};
-    };
-    std::thread thread([&, connection = std::move(server)]() mutable {
-      ResponderOptions options;
-      options.control_path.loopback = true;
-      RunResponder(std::move(connection), context(responder_, theirs), options, outcome.responder);
-    });
-    RequesterOptions options;
-    options.plan = plan_;
-    options.control_path.loopback = true;
-    RunRequester(std::move(client), context(requester_, own), options, outcome.requester);
-    thread.join();
+    Outcome outcome = RunSession(plan_, {.provider = requester_, .interrupt = own},
+                                 {.provider = responder_, .interrupt = theirs});
     EXPECT_EQ(fabric_->live().total(), 0);
     return outcome;
   }

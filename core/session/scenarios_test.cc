@@ -13,10 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/interrupt.h"
-#include "core/session/session.h"
-#include "transports/control/socket.h"
-#include "transports/fake/fake_device.h"
+#include "core/session/session_test_util.h"
 
 namespace verbscope {
 namespace {
@@ -84,10 +81,7 @@ class LyingProvider : public FakeProvider {
 
 class ScenariosTest : public testing::Test {
  protected:
-  struct Outcome {
-    Record requester;
-    Record responder;
-  };
+  using Outcome = SessionOutcome;
 
   ScenariosTest() {
     fabric_->set_rnr_exhausts(true);
@@ -98,29 +92,9 @@ class ScenariosTest : public testing::Test {
   ~ScenariosTest() override { liar = nullptr; }
 
   Outcome Run() {
-    auto pair = MakePair();
-    EXPECT_TRUE(pair);
-    Connection client(std::move(pair->first));
-    Connection server(std::move(pair->second));
-    client.MarkIdentified();
-    server.MarkIdentified();
-    Outcome outcome;
-    const auto context = [](DeviceProvider& provider, Interrupt& interrupt) {
-      return SessionContext{
-          .provider = provider, .interrupt = interrupt, .notice = [](const std::string&) {}};
-    };
-    std::thread thread([&, connection = std::move(server)]() mutable {
-      ResponderOptions options;
-      options.control_path.loopback = true;
-      RunResponder(std::move(connection), context(liar_provider_, responder_interrupt_), options,
-                   outcome.responder);
-    });
-    RequesterOptions options;
-    options.plan = plan_;
-    options.control_path.loopback = true;
-    RunRequester(std::move(client), context(honest_provider_, requester_interrupt_), options,
-                 outcome.requester);
-    thread.join();
+    Outcome outcome =
+        RunSession(plan_, {.provider = honest_provider_, .interrupt = requester_interrupt_},
+                   {.provider = liar_provider_, .interrupt = responder_interrupt_});
     EXPECT_EQ(fabric_->live().total(), 0);
     return outcome;
   }

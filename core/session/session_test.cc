@@ -1,90 +1,17 @@
-// Whole sessions, both roles in one process over a socket pair, on the fake device.
-#include "core/session/session.h"
-
+// What holds for every session: both records, limits, interruption, failures.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 
-#include "core/base/interrupt.h"
+#include "core/session/session_test_util.h"
 #include "transports/control/peer_link.h"
-#include "transports/control/socket.h"
-#include "transports/fake/fake_device.h"
 
 namespace verbscope {
 namespace {
-
-Plan SmallPlan() {
-  Plan plan;
-  plan.iterations = 200;
-  plan.warmup_iterations = 20;
-  return plan;
-}
-
-class SessionTest : public testing::Test {
- protected:
-  struct Outcome {
-    Record requester;
-    Record responder;
-  };
-
-  std::pair<Connection, Connection> Connect() {
-    auto pair = MakePair();
-    EXPECT_TRUE(pair);
-    Connection a(std::move(pair->first));
-    Connection b(std::move(pair->second));
-    a.MarkIdentified();
-    b.MarkIdentified();
-    return {std::move(a), std::move(b)};
-  }
-
-  SessionContext Context(DeviceProvider& provider, Interrupt& interrupt) {
-    return {.provider = provider, .interrupt = interrupt, .notice = [](const std::string&) {}};
-  }
-
-  Outcome RunBoth(const Plan& plan, LocalSettings requester = {}, LocalSettings responder = {}) {
-    auto [client, server] = Connect();
-    Outcome outcome;
-    std::thread thread([&, connection = std::move(server)]() mutable {
-      ResponderOptions options;
-      options.settings = responder;
-      options.limits = limits_;
-      options.control_path.loopback = true;
-      RunResponder(std::move(connection), Context(responder_provider_, responder_interrupt_),
-                   options, outcome.responder);
-    });
-    RequesterOptions options;
-    options.plan = plan;
-    options.settings = requester;
-    options.peer = peer_settings_;
-    options.control_path.loopback = true;
-    RunRequester(std::move(client), Context(requester_provider_, requester_interrupt_), options,
-                 outcome.requester);
-    thread.join();
-    return outcome;
-  }
-
-  std::shared_ptr<FakeFabric> fabric_ = std::make_shared<FakeFabric>();
-  FakeProvider requester_provider_{fabric_, {DefaultFakeDevice("fake0", 1)}};
-  FakeProvider responder_provider_{fabric_, {DefaultFakeDevice("fake1", 2)}};
-  Interrupt requester_interrupt_;
-  Interrupt responder_interrupt_;
-  ServerLimits limits_;
-  PeerSettings peer_settings_;
-};
-
-uint64_t Samples(const Record& record, const std::string& side) {
-  uint64_t samples = 0;
-  for (const Result& result : record.results) {
-    if (result.side == side && result.metrics.latency) samples += result.metrics.latency->samples;
-  }
-  return samples;
-}
 
 TEST_F(SessionTest, BothSidesGetBothRecordsAndAgree) {
   Plan plan = SmallPlan();
@@ -105,158 +32,6 @@ TEST_F(SessionTest, BothSidesGetBothRecordsAndAgree) {
   EXPECT_EQ(outcome.requester.local.role, "requester");
   EXPECT_EQ(outcome.requester.remote->role, "responder");
   EXPECT_EQ(fabric_->live().total(), 0);
-}
-
-// One side measures, the other one's memory is read.
-TEST_F(SessionTest, ReadLatHasTheSamplesOfTheRequester) {
-  Plan plan = SmallPlan();
-  plan.command = "read-lat";
-  plan.sizes_bytes = {0, 1, 5000};
-  const Outcome outcome = RunBoth(plan);
-  for (const Record* record : {&outcome.requester, &outcome.responder}) {
-    ASSERT_FALSE(record->error) << record->error->ToText();
-    EXPECT_EQ(record->verdict, "pass");
-    EXPECT_EQ(record->results.size(), 6u);
-    EXPECT_EQ(Samples(*record, "requester"), 3u * 200);
-    EXPECT_EQ(Samples(*record, "responder"), 0u);
-    for (const Result& result : record->results) {
-      EXPECT_TRUE(result.complete);
-      EXPECT_EQ(result.point.op, "read");
-      if (result.side != "requester") continue;
-      EXPECT_EQ(result.metrics.latency->definition, "round_trip");
-      EXPECT_EQ(result.metrics.latency->ended_by, "send_completion");
-      ASSERT_TRUE(result.metrics.warmup);
-      EXPECT_EQ(result.metrics.warmup->samples, 20u);
-    }
-  }
-  EXPECT_EQ(fabric_->live().total(), 0);
-}
-
-class CommandTest : public SessionTest, public testing::WithParamInterface<const char*> {
- protected:
-  static Plan PlanOf(const std::string& command) {
-    Plan plan = SmallPlan();
-    plan.command = command;
-    plan.verify = true;
-    plan.sizes_bytes = {1, 64, 5000};
-    if (command == "atomic-lat") plan.sizes_bytes = {8};
-    if (command.ends_with("-bw")) {
-      plan.tx_depth = 16;
-      plan.qps = 2;
-      plan.post_list = 3;
-    }
-    return plan;
-  }
-};
-
-TEST_P(CommandTest, BothSidesPassAndAgreeOnEveryResult) {
-  const Plan plan = PlanOf(GetParam());
-  const Outcome outcome = RunBoth(plan);
-  for (const Record* record : {&outcome.requester, &outcome.responder}) {
-    ASSERT_FALSE(record->error) << record->error->ToText();
-    EXPECT_EQ(record->verdict, "pass");
-    EXPECT_EQ(record->results.size(), 2 * plan.sizes_bytes.size());
-    for (const Result& result : record->results) {
-      EXPECT_TRUE(result.complete);
-      if (result.side != "requester") continue;
-      const Metrics& metrics = result.metrics;
-      if (metrics.latency) {
-        EXPECT_EQ(metrics.latency->samples, 200u);
-        EXPECT_EQ(metrics.warmup->samples, 20u);
-      } else {
-        ASSERT_TRUE(metrics.bandwidth);
-        EXPECT_EQ(metrics.bandwidth->messages, 200u);
-        EXPECT_EQ(metrics.bandwidth->bytes, 200 * result.point.size_bytes);
-        EXPECT_EQ(metrics.warmup_bandwidth->messages, 20u);
-      }
-    }
-  }
-  EXPECT_EQ(fabric_->live().total(), 0);
-}
-
-TEST_P(CommandTest, RunsForATimeAndWithoutWarmup) {
-  Plan plan = PlanOf(GetParam());
-  plan.iterations.reset();
-  plan.duration_ns = 5'000'000;
-  plan.warmup_iterations = 0;
-  const Outcome outcome = RunBoth(plan);
-  ASSERT_FALSE(outcome.requester.error) << outcome.requester.error->ToText();
-  EXPECT_EQ(outcome.requester.exit_code, 0);
-  EXPECT_EQ(outcome.responder.exit_code, 0);
-}
-
-INSTANTIATE_TEST_SUITE_P(All, CommandTest,
-                         testing::Values("send-lat", "write-lat", "read-lat", "atomic-lat",
-                                         "send-bw", "write-bw", "read-bw"),
-                         [](const auto& param) {
-                           std::string name = param.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
-
-TEST_F(SessionTest, TheReceiverOfAStreamCountsWhatItGets) {
-  Plan plan = SmallPlan();
-  plan.command = "send-bw";
-  plan.tx_depth = 32;
-  const Outcome outcome = RunBoth(plan);
-  ASSERT_FALSE(outcome.requester.error) << outcome.requester.error->ToText();
-  ASSERT_EQ(outcome.requester.results.size(), 2u);
-  for (const Result& result : outcome.requester.results) {
-    ASSERT_TRUE(result.metrics.bandwidth) << result.side;
-    EXPECT_EQ(result.metrics.bandwidth->messages, 200u) << result.side;
-  }
-}
-
-TEST_F(SessionTest, InBothDirectionsEachSideTellsWhatItSent) {
-  for (const char* command : {"send-bw", "write-bw", "read-bw"}) {
-    Plan plan = SmallPlan();
-    plan.command = command;
-    plan.tx_depth = 16;
-    plan.bidirectional = true;
-    plan.verify = true;
-    const Outcome outcome = RunBoth(plan);
-    ASSERT_FALSE(outcome.requester.error) << command << outcome.requester.error->ToText();
-    ASSERT_EQ(outcome.responder.results.size(), 2u);
-    for (const Result& result : outcome.responder.results) {
-      ASSERT_TRUE(result.metrics.bandwidth);
-      EXPECT_EQ(result.metrics.bandwidth->messages, 200u) << command << " " << result.side;
-      EXPECT_EQ(result.point.bidirectional, true);
-    }
-  }
-}
-
-TEST_F(SessionTest, AnOpenLoopReportsWhatWasOfferedAndWhatWasLate) {
-  for (const char* command : {"send-lat", "read-lat", "atomic-lat", "write-lat"}) {
-    Plan plan = SmallPlan();
-    plan.command = command;
-    plan.rate_per_s = 50'000;
-    plan.tx_depth = 64;
-    plan.imm = plan.command == "write-lat";
-    if (plan.command == "atomic-lat") plan.sizes_bytes = {8};
-    const Outcome outcome = RunBoth(plan);
-    ASSERT_FALSE(outcome.requester.error) << command << outcome.requester.error->ToText();
-    const Result& own = outcome.requester.results.at(0);
-    EXPECT_EQ(own.metrics.latency->definition, "response_time");
-    EXPECT_EQ(own.metrics.latency->samples, 200u);
-    EXPECT_EQ(own.metrics.load->offered_per_s, 50'000);
-    EXPECT_TRUE(own.metrics.load->late_sends);
-    EXPECT_EQ(own.point.rate_per_s, 50'000);
-    // Who answers at another's pace has no response times of its own.
-    EXPECT_FALSE(outcome.requester.results.at(1).metrics.latency);
-  }
-}
-
-TEST_F(SessionTest, AnOpenLoopRunsInEveryWayOfWaiting) {
-  for (const char* text : {"busy:pause", "event", "solicited", "hybrid:20us"}) {
-    LocalSettings settings;
-    settings.wait = ParseWaitMode(text).value();
-    Plan plan = SmallPlan();
-    plan.rate_per_s = 5'000;
-    plan.tx_depth = 64;
-    const Outcome outcome = RunBoth(plan, settings, settings);
-    ASSERT_FALSE(outcome.requester.error) << text << outcome.requester.error->ToText();
-    EXPECT_EQ(outcome.requester.results.at(0).metrics.cpu->lost_wakeups, 0u) << text;
-  }
 }
 
 TEST_F(SessionTest, WarmupIsKeptApart) {
@@ -350,18 +125,18 @@ TEST_F(SessionTest, ABrokenQueuePairIsExplainedOnBothSides) {
   FakeDeviceOptions device = DefaultFakeDevice("fake0", 1);
   device.fault = {.nth = 3, .errno_value = EINVAL, .call = "ibv_modify_qp"};  // RTR to RTS
   FakeProvider broken(fabric_, {device});
-  auto [client, server] = Connect();
+  auto [client, server] = ConnectedPair();
   Outcome outcome;
   std::thread thread([&, connection = std::move(server)]() mutable {
     ResponderOptions options;
     options.control_path.loopback = true;
-    RunResponder(std::move(connection), Context(responder_provider_, responder_interrupt_), options,
-                 outcome.responder);
+    RunResponder(std::move(connection), ContextOf(responder_provider_, responder_interrupt_),
+                 options, outcome.responder);
   });
   RequesterOptions options;
   options.plan = SmallPlan();
   options.control_path.loopback = true;
-  RunRequester(std::move(client), Context(broken, requester_interrupt_), options,
+  RunRequester(std::move(client), ContextOf(broken, requester_interrupt_), options,
                outcome.requester);
   thread.join();
   ASSERT_TRUE(outcome.requester.error);
@@ -374,13 +149,13 @@ TEST_F(SessionTest, ABrokenQueuePairIsExplainedOnBothSides) {
 }
 
 TEST_F(SessionTest, APeerThatClosesIsARunThatBroke) {
-  auto [client, server] = Connect();
+  auto [client, server] = ConnectedPair();
   { const Connection gone = std::move(server); }
   Record record;
   RequesterOptions options;
   options.plan = SmallPlan();
   options.control_path.loopback = true;
-  RunRequester(std::move(client), Context(requester_provider_, requester_interrupt_), options,
+  RunRequester(std::move(client), ContextOf(requester_provider_, requester_interrupt_), options,
                record);
   EXPECT_EQ(record.exit_code, 5);
   EXPECT_EQ(record.verdict, "error");
@@ -388,12 +163,12 @@ TEST_F(SessionTest, APeerThatClosesIsARunThatBroke) {
 }
 
 TEST_F(SessionTest, FramesOutOfOrderEndTheSessionWithASentence) {
-  auto [client, server] = Connect();
+  auto [client, server] = ConnectedPair();
   auto link = PeerLink::Start(std::move(client));
   ASSERT_TRUE(link);
   Record record;
   std::thread thread([&, connection = std::move(server)]() mutable {
-    RunResponder(std::move(connection), Context(responder_provider_, responder_interrupt_), {},
+    RunResponder(std::move(connection), ContextOf(responder_provider_, responder_interrupt_), {},
                  record);
   });
   const Deadline deadline = Deadline::After(std::chrono::seconds(5));

@@ -187,6 +187,19 @@ with case("SlowFirstMessagesStayInTheWarmUp"):
     expect(result.code == 0 and metrics["warmup"]["max_ns"] > 2_000_000, str(metrics["warmup"]))
     expect(metrics["latency"]["percentiles_ns"]["90"] < 1_000_000, str(metrics["latency"]))
 
+with case("HalfARoundTripIsTheMeanOfBothWaysAndAReadIsTheWhole"):
+    def slow(delay):
+        rule = {"direction": "send", "packets": "any", "action": "delay", "delay": delay}
+        return configured({}, {"rules": [rule]})
+
+    for command, expected_ns in (("send-lat", 4_000_000), ("write-lat", 4_000_000), ("read-lat", 8_000_000)):
+        with slow("2ms") as there, slow("6ms") as back, server("--device", back, "--once") as (serve, port):
+            result = run(command, "127.0.0.1", "--port", port, "--device", there, "-n", 20, "--warmup", 1, "--json")
+            expect(result.code == 0, str(result))
+            serve.wait(20)
+        shortest = latency(result.doc, "requester")[0]["min_ns"]
+        expect(expected_ns <= shortest < expected_ns * 1.5, f"{command}: {shortest} ns for {expected_ns}")
+
 def slower(result, limit_ns):
     """Samples of the requester that took longer."""
     expect(result.code == 0, str(result))
