@@ -148,6 +148,13 @@ Status RunClient(const ClientOptions& options, const Plan& plan, DeviceProvider&
     if (!asked) return Fail(NameOption(std::move(asked.error()), "--peer", peer.peer));
     requester.peer = std::move(*asked);
   }
+  if (Status status = CheckWait(plan, /*requester=*/true, requester.settings.wait); !status) {
+    return status;
+  }
+  if (requester.peer.wait) {
+    Status status = CheckWait(plan, /*requester=*/false, *requester.peer.wait);
+    if (!status) return Fail(NameOption(std::move(status.error()), "--peer", peer.peer));
+  }
   // What is wrong on this host is said before the peer is bothered.
   Expected<std::vector<DeviceSummary>> devices = provider.ListFor(requester.settings.device);
   if (!devices) return Fail(std::move(devices.error()));

@@ -6,32 +6,9 @@
 
 #include "cmd/client.h"
 #include "cmd/commands.h"
-#include "core/plan/operation.h"
 
 namespace verbscope {
 namespace {
-
-// What cannot be, whatever the other side says.
-Status CheckSettings(const Plan& plan, const LocalSettings& local) {
-  const Operation operation = OperationOf(plan);
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  if (operation.shape == LoopShape::kPayloadPing && local.wait.uses_events()) {
-    error.message = "--wait " + ToText(local.wait) +
-                    ": a plain WRITE makes no event at its target, which must poll its memory";
-    error.next_step = "add --imm, or leave --wait out";
-    return Fail(std::move(error));
-  }
-  const bool own_completions =
-      operation.shape == LoopShape::kRoundTrip || operation.shape == LoopShape::kStream;
-  if (own_completions && local.wait.kind == WaitKind::kSolicited) {
-    error.message = "--wait solicited: " + plan.command + " waits for completions of its own " +
-                    "requests, and only what a peer sends can be solicited";
-    error.next_step = "use --wait event";
-    return Fail(std::move(error));
-  }
-  return {};
-}
 
 Command AddMeasuring(CLI::App& app, DeviceProvider& provider, const std::string& name,
                      const std::string& description) {
@@ -56,10 +33,7 @@ Command AddMeasuring(CLI::App& app, DeviceProvider& provider, const std::string&
             Expected<Plan> plan = MakePlan(options->plan, name);
             if (!plan) return output.Fail(std::move(plan.error()));
             record.plan = *plan;
-            Expected<LocalSettings> settings = MakeSettings(options->client.local);
-            if (!settings) return output.Fail(std::move(settings.error()));
-            Status status = CheckSettings(*plan, *settings);
-            if (status) status = RunClient(options->client, *plan, provider, output, record);
+            Status status = RunClient(options->client, *plan, provider, output, record);
             return status ? output.Finish() : output.Fail(std::move(status.error()));
           }};
 }

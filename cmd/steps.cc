@@ -13,17 +13,6 @@
 namespace verbscope {
 namespace {
 
-// Steps poll: a way of waiting that sleeps would be promised and not kept.
-Status CheckSettings(const Plan& plan, const LocalOptions& local) {
-  if (!local.events && (local.wait.empty() || local.wait == "busy")) return {};
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message =
-      fmt::format("--wait: {} waits busily, since each of its waits has a limit", plan.command);
-  error.next_step = "leave it out";
-  return Fail(std::move(error));
-}
-
 Command AddSteps(CLI::App& app, DeviceProvider& provider, const std::string& name,
                  const std::string& description) {
   struct Options {
@@ -57,9 +46,8 @@ Command AddSteps(CLI::App& app, DeviceProvider& provider, const std::string& nam
             Expected<Plan> plan = MakePlan(options->plan, name);
             if (!plan) return output.Fail(std::move(plan.error()));
             record.plan = *plan;
-            Status status = CheckSettings(*plan, options->client.local);
-            if (status) status = RunClient(options->client, *plan, provider, output, record);
-            return status ? output.Finish() : output.Fail(std::move(status.error()));
+            const Status status = RunClient(options->client, *plan, provider, output, record);
+            return status ? output.Finish() : output.Fail(status.error());
           }};
 }
 

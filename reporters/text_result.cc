@@ -137,7 +137,7 @@ void DrawBandwidth(const Result& result, Canvas& canvas) {
   canvas.Blank();
   std::vector<std::string> rates;
   if (bandwidth.gbit_per_s) rates.push_back(fmt::format("{:.3f} Gb/s", *bandwidth.gbit_per_s));
-  if (bandwidth.seconds > 0) {
+  if (bandwidth.seconds > 0 && bandwidth.bytes > 0) {
     rates.push_back(fmt::format(
         "{:.1f} MiB/s", static_cast<double>(bandwidth.bytes) / bandwidth.seconds / (1 << 20)));
   }
@@ -224,9 +224,8 @@ std::string DefinitionText(const LatencyMetrics& latency, const std::string& op)
         fmt::format("round trip: time from posting {} to its completion, one full operation", verb);
   } else if (latency.definition == "response_time") {
     text = fmt::format(
-        "response time: time from when {} was due to its completion, waiting to "
-        "be sent included",
-        verb);
+        "response time: time from when {} was due to its {}, waiting to be sent included", verb,
+        latency.ended_by == "recv_completion" ? "answer" : "completion");
   } else if (latency.definition == "call") {
     text = "call: time spent inside one call";
   } else if (latency.definition == "after_receive") {
@@ -239,12 +238,10 @@ std::string DefinitionText(const LatencyMetrics& latency, const std::string& op)
 
 std::string BandwidthText(const Result& result) {
   const bool sent = result.side == "requester" || result.point.bidirectional.value_or(false);
-  return sent
-             ? "throughput: what this side's requests moved, from before the first post to the "
-               "last "
-               "completion; Gb/s are 10^9 bits of payload"
-             : "throughput: what was received, from the first receive completion to the last; Gb/s "
-               "are 10^9 bits of payload";
+  const std::string what =
+      sent ? "what this side's requests moved, from before the first post to the last completion"
+           : "what was received, from when this side was ready to its last receive completion";
+  return "throughput: " + what + "; Gb/s are 10^9 bits of payload";
 }
 
 std::string PointText(const Result& result, bool with_size, const Canvas& canvas) {
@@ -255,7 +252,7 @@ std::string PointText(const Result& result, bool with_size, const Canvas& canvas
   if (point.cqs) text += ", " + Plural(*point.cqs, "CQ");
   if (!point.wait.empty()) text += ", wait " + canvas.Safe(point.wait);
   if (point.spin_ns) text += ":" + DurationText(*point.spin_ns);
-  if (point.rate_per_s) text += fmt::format(", {:.0f} messages/s offered", *point.rate_per_s);
+  if (point.rate_per_s) text += fmt::format(", {:g} messages/s offered", *point.rate_per_s);
   if (point.tx_depth) text += fmt::format(", {} in flight", *point.tx_depth);
   if (point.timer_code) text += fmt::format(", timer code {}", *point.timer_code);
   if (point.post_list) text += fmt::format(", {} per post", *point.post_list);

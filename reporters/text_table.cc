@@ -73,7 +73,7 @@ std::string BandwidthLine(const std::string& head, const BandwidthMetrics& bandw
     return PadLeft(value ? fmt::format("{:.{}f}", *value, decimals) : "-", columns);
   };
   std::optional<double> mebibytes;
-  if (bandwidth.seconds > 0) {
+  if (bandwidth.seconds > 0 && bandwidth.bytes > 0) {
     mebibytes = static_cast<double>(bandwidth.bytes) / bandwidth.seconds / (1 << 20);
   }
   return head + number(bandwidth.gbit_per_s, 3, 12) + number(mebibytes, 1, 13) +

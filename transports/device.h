@@ -249,6 +249,9 @@ class Device {
   // The same object with ibv_wr_* and ibv_start_poll, or null.
   virtual ibv_qp_ex* Extended(ibv_qp* qp);
   virtual ibv_cq_ex* Extended(ibv_cq* cq);
+  // Whether a program's polling serves the peer's requests sooner: a software device that works in
+  // the polls of its program. On others a side whose memory is read or written may sleep.
+  virtual bool ServesInPolls() const { return false; }
   virtual LinkReport ReportLink() { return {info().link, info().icrc, {}}; }
   // What the device has counted since it was opened, in a fixed order; empty when it counts
   // nothing.

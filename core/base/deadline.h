@@ -14,7 +14,11 @@ class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
 
-  static Deadline After(std::chrono::nanoseconds time) { return Deadline(Clock::now() + time); }
+  // A hundred years are for ever, and still a time that can be added to now.
+  static Deadline After(std::chrono::nanoseconds time) {
+    constexpr std::chrono::nanoseconds kForever = std::chrono::hours(24 * 365 * 100);
+    return Deadline(Clock::now() + std::min(time, kForever));
+  }
   static Deadline At(Clock::time_point when) { return Deadline(when); }
   // The earlier of two: an inner wait never outlives the outer one.
   static Deadline Earlier(Deadline a, Deadline b) { return a.when_ < b.when_ ? a : b; }

@@ -114,15 +114,16 @@ void Endpoint::ChooseDepths() {
   const DeviceLimits& limits = device_.info().limits;
   const uint32_t most = std::max(2u, limits.max_qp_wr);
   const bool in_flight = streams() || plan_.rate_per_s > 0;
-  depth_ = in_flight ? std::min(plan_.tx_depth, most - std::min(most - 1, kCreditSlots)) : 1;
   signal_every_ = plan_.signal_every != 0 ? plan_.signal_every : kDefaultSignalEvery;
+  if (!streams()) signal_every_ = std::clamp<uint32_t>(signal_every_, 1, std::max(1u, most / 4));
+  // Beside the messages in flight: credits, or two periods of an open loop.
+  const uint32_t beside = streams() ? kCreditSlots : 2 * signal_every_;
+  depth_ = in_flight ? std::min(plan_.tx_depth, most - std::min(most - 1, beside)) : 1;
   if (streams()) {
     // A queue that has no room for another list must hold a signalled request.
     const uint32_t list = std::min(plan_.post_list, depth_);
     if (plan_.signal_every == 0) signal_every_ = std::min(kStreamSignalEvery, depth_ / 2);
     signal_every_ = std::clamp<uint32_t>(signal_every_, 1, depth_ - list + 1);
-  } else {
-    signal_every_ = std::clamp<uint32_t>(signal_every_, 1, most / 2);
   }
   if (!operation_.takes_receives) return;
   // What a loop takes back in batches is missing meanwhile, and the peer may have its whole depth

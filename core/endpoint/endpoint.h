@@ -74,6 +74,8 @@ class Endpoint {
 
   ibv_qp* qp(size_t index = 0) const { return qps_[index].get(); }
   size_t qp_count() const { return qps_.size(); }
+  // Completions that a stream has taken of one QP; 0 for other loops.
+  uint64_t taken(size_t index) const { return streams() ? stream_qps_[index].taken : 0; }
   ibv_cq* send_cq() const { return send_cq_.get(); }
   ibv_cq* recv_cq() const { return one_cq() ? send_cq_.get() : recv_cq_.get(); }
   bool sends_inline() const { return send_inline_; }

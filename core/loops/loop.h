@@ -49,6 +49,7 @@ struct LoopCounts {
   LoopEnd end = LoopEnd::kComplete;
   uint64_t samples = 0;      // round trips measured
   uint64_t received = 0;     // receive completions seen in this phase
+  uint64_t completions = 0;  // taken from the CQ, where they are not `received`
   uint64_t first_ticks = 0;  // clock at the first reading
   uint64_t last_ticks = 0;   // clock at the last sample
   uint64_t sent = 0;         // sends posted in this phase

@@ -49,8 +49,20 @@ std::vector<IntervalRow> RateRecorder::Rows() const {
     interval.gbit_per_s = GbitPerS(row.messages, interval.to_s - interval.from_s);
     rows.push_back(interval);
   };
-  for (const Row& row : rows_) add(row);
-  if (in_row_ > 0) add({.from = from_, .to = last_, .messages = in_row_});
+  if (in_row_ == 0) {
+    for (const Row& row : rows_) add(row);
+    return rows;
+  }
+  // What was in flight at the end completes within a moment: its own row would have a rate that
+  // never was.
+  const bool joins = !rows_.empty() && last_ - from_ < interval_ticks_ / 2;
+  for (size_t i = 0; i + (joins ? 1 : 0) < rows_.size(); ++i) add(rows_[i]);
+  Row tail = {.from = from_, .to = last_, .messages = in_row_};
+  if (joins) {
+    tail.from = rows_.back().from;
+    tail.messages += rows_.back().messages;
+  }
+  add(tail);
   return rows;
 }
 

@@ -42,7 +42,8 @@ class RateRecorder {
   uint64_t messages() const { return total_; }
   // From Start to the last Count.
   BandwidthMetrics Total() const;
-  // What came since the last full interval is a shorter row at the end.
+  // What came since the last full interval is a shorter row at the end, or, if that is less than
+  // half an interval, part of the last one.
   std::vector<IntervalRow> Rows() const;
 
  private:

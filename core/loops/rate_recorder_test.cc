@@ -54,6 +54,19 @@ TEST(RateRecorder, RowsCoverTheWholeTimeAndAllMessages) {
   EXPECT_DOUBLE_EQ(rows.back().to_s, 1.05e-6);
 }
 
+// What was in flight at the end completes within a moment, which is no interval.
+TEST(RateRecorder, AShortTailIsPartOfTheLastRow) {
+  RateRecorder recorder = Make(100, 1);
+  recorder.Start(0);
+  recorder.Count(100, 10);
+  recorder.Count(200, 10);
+  recorder.Count(201, 50);
+  const std::vector<IntervalRow> rows = recorder.Rows();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1].messages, 60u);
+  EXPECT_DOUBLE_EQ(rows[1].to_s, 201e-9);
+}
+
 TEST(RateRecorder, ALongRunJoinsRowsAndLosesNone) {
   RateRecorder recorder = Make(10, 1);
   recorder.Start(0);

@@ -6,9 +6,9 @@
 // operation. Recording, and checking what an Atomic returned, is done between two operations and
 // lies in no sample.
 //
-// What the responder does. It waits for completions that must not come, in its own way of waiting.
-// On hardware that is idle time. A software device makes progress in it: who polls serves the
-// requests at once, who sleeps leaves them to the device's own thread.
+// What the responder does. Where the program's polls serve the peer (Device::ServesInPolls), it
+// waits for completions that must not come, in its own way of waiting: who polls serves the
+// requests at once, who sleeps leaves them to the device's own thread. On other devices it sleeps.
 //
 // The loops allocate, format and log nothing and look at no option. Threads as in ping_pong.h.
 #ifndef VERBSCOPE_CORE_LOOPS_ROUND_TRIP_H_

@@ -21,12 +21,16 @@ class StreamLoop {
   LoopCounts Run() {
     const uint64_t begun = TickClock::Now();
     counts_.first_ticks = counts_.last_ticks = begun;
+    if constexpr (kReceives) {
+      if (!setup_.received->started()) setup_.received->Start(begun);
+    }
     if constexpr (kSends) {
       end_ticks_ = EndOf(begun, length_.ticks);
       setup_.sent->Start(begun);
       ShareOut();
       for (size_t i = 0; i < setup_.qps.size(); ++i) {
-        if (!Fill(i)) return counts_;
+        // Filling many queues takes long: what completes meanwhile is taken.
+        if (!Fill(i) || !TakeReady()) return counts_;
       }
     }
     while (!Complete()) {
@@ -80,8 +84,18 @@ class StreamLoop {
     return true;
   }
 
+  bool TakeReady() {
+    const int got = ibv_poll_cq(setup_.cq, kBatch, wcs_);
+    if (got < 0) [[unlikely]] {
+      counts_.end = LoopEnd::kPollFailed;
+      return false;
+    }
+    return got == 0 || TakeBatch(got);
+  }
+
   bool TakeBatch(int got) {
     const uint64_t now = TickClock::Now();
+    counts_.completions += static_cast<uint64_t>(got);
     const uint64_t done_before = counts_.samples;
     const uint64_t received_before = counts_.received;
     for (int i = 0; i < got; ++i) {
@@ -89,10 +103,6 @@ class StreamLoop {
     }
     if constexpr (kReceives) {
       if (counts_.received != received_before) {
-        if (!setup_.received->started()) {
-          setup_.received->Start(now);
-          if constexpr (!kSends) counts_.first_ticks = now;
-        }
         setup_.received->Count(now, counts_.received - received_before);
         if constexpr (!kSends) counts_.last_ticks = now;
       }
@@ -121,12 +131,13 @@ class StreamLoop {
       return Mismatch(LoopMismatch::Kind::kWrongCompletion, counts_.sent, setup_.qps.size(), index);
     }
     StreamQp& qp = setup_.qps[index];
+    ++qp.taken;
     switch (KindOf(wc.wr_id)) {
       case WrKind::kSend:
         return TakeSent(qp, index, SequenceOf(wc.wr_id));
       case WrKind::kCredit:
         qp.credits_done += (SequenceOf(wc.wr_id) - qp.credits_done) & kWrSequenceMask;
-        return true;
+        return GrantIfDue(qp, index);  // there may have been no room for it
       case WrKind::kRecv:
         return TakeReceived(qp, index, wc);
     }
@@ -157,7 +168,7 @@ class StreamLoop {
       if (!PostReceives(qp.qp, qp.recv_batch.data(), counts_)) return false;
       qp.to_grant += qp.consumed_data;
       qp.consumed = qp.consumed_data = 0;
-      if (setup_.grants && qp.to_grant >= qp.grant_every && !Grant(qp, index)) return false;
+      if (!GrantIfDue(qp, index)) return false;
     }
     if constexpr (kSends) {
       if (is_credit) return Fill(index);
@@ -165,11 +176,11 @@ class StreamLoop {
     return true;
   }
 
-  bool Grant(StreamQp& qp, size_t index) {
-    // The peer uses what it was granted before it needs more, so the oldest are long done.
-    while (qp.credits_posted - qp.credits_done >= kCreditSlots) {
-      if (!ReapCredit()) return false;
-    }
+  // Tells the peer of receives given back. Without room in the send queue it waits for the
+  // completion of an earlier credit.
+  bool GrantIfDue(StreamQp& qp, size_t index) {
+    if (!setup_.grants || qp.to_grant < qp.grant_every) return true;
+    if (qp.credits_posted - qp.credits_done >= kCreditSlots) return true;
     ++qp.credits_posted;
     const bool signal = qp.credits_posted % kCreditsPerSignal == 0;
     qp.credit->imm_data = htonl(kCreditBit | qp.to_grant);
@@ -177,18 +188,6 @@ class StreamLoop {
     qp.credit->send_flags = SendFlags(setup_.flags & ~unsigned{IBV_SEND_INLINE}, signal);
     qp.to_grant = 0;
     return PostSends(qp.qp, qp.credit, counts_);
-  }
-
-  // One completion of any kind, out of the usual place.
-  bool ReapCredit() {
-    ibv_wc wc;
-    const int polled = ibv_poll_cq(setup_.cq, 1, &wc);
-    if (polled == 0 && !setup_.stop->stopped()) return true;
-    if (polled <= 0) {
-      counts_.end = polled == 0 ? LoopEnd::kStopped : LoopEnd::kPollFailed;
-      return false;
-    }
-    return Take(wc);
   }
 
   // Posts as much as depth, window and quota allow.

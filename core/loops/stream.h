@@ -14,8 +14,8 @@
 // on the way than the receiver has receives. RNR therefore cannot happen, and a NAK that a counter
 // shows is a finding.
 //
-// Time. From before the first post to the last completion of a send; at a receiver from its first
-// receive completion to its last. The clock is read once per batch of completions.
+// Time. From before the first post to the last completion of a send; at a receiver from when it was
+// ready to its last receive completion. The clock is read once per batch of completions.
 //
 // Threads as in ping_pong.h; the loop allocates, formats and logs nothing.
 #ifndef VERBSCOPE_CORE_LOOPS_STREAM_H_
@@ -56,6 +56,7 @@ struct StreamQp {
   uint64_t quota = 0;            // requests of this phase
   uint32_t unsignalled = 0;      // since the last signalled one
   uint64_t signals = 0;          // signalled requests without completion
+  uint64_t taken = 0;            // completions of every kind
 
   std::span<ibv_recv_wr> recv_batch;  // linked
   uint32_t consumed = 0;              // receives to give back, fewer than a batch

@@ -84,6 +84,8 @@ TEST_P(StreamCommandTest, EveryMessageIsAccountedFor) {
     plan.imm = imm;
     EndpointPair pair(plan);
     const bool counted = plan.command == "send-bw" || imm;
+    const uint64_t sent_before = a_.sent.messages();
+    const uint64_t received_before = b_.received.messages();
     uint64_t total = 0;
     for (const uint64_t messages : {1u, 2u, 1000u}) {
       Run(pair, {.messages = messages});
@@ -93,7 +95,9 @@ TEST_P(StreamCommandTest, EveryMessageIsAccountedFor) {
       EXPECT_EQ(b_.outcome.received, counted ? messages : 0u);
       total += messages;
     }
-    (void)total;
+    // Both counters go on over the phases.
+    EXPECT_EQ(a_.sent.messages() - sent_before, total);
+    EXPECT_EQ(b_.received.messages() - received_before, counted ? total : 0u);
     EXPECT_TRUE(pair.a->Close());
     EXPECT_TRUE(pair.b->Close());
   }

@@ -41,6 +41,12 @@ Status CheckQueues(const Plan& plan, const Operation& operation) {
 
 Status CheckRate(const Plan& plan, const Operation& operation) {
   if (plan.rate_per_s == 0) return {};
+  const double seconds = static_cast<double>(plan.duration_ns) * 1e-9;
+  if (!plan.iterations && seconds * plan.rate_per_s < 1) {
+    return UsageError(fmt::format("--rate {:g}: no message is due within {}", plan.rate_per_s,
+                                  DurationText(plan.duration_ns)),
+                      "raise --rate or --duration");
+  }
   if (Streams(operation)) {
     return UsageError(fmt::format("--rate: {} measures how much passes, not when", plan.command),
                       "use a latency command for an open loop");
@@ -111,7 +117,38 @@ Status CheckSteps(const Plan& plan, const StepCommand& steps) {
                     "leave those options out");
 }
 
+tl::unexpected<Error> RefusedWait(WaitMode wait, std::string why, std::string next_step) {
+  return UsageError(fmt::format("--wait {}: {}", ToText(wait), why), std::move(next_step));
+}
+
 }  // namespace
+
+Status CheckWait(const Plan& plan, bool requester, WaitMode wait) {
+  if (FindStepCommand(plan.command) != nullptr) {
+    if (wait.kind == WaitKind::kBusy) return {};
+    // A way of waiting that sleeps would be promised and not kept.
+    return RefusedWait(
+        wait, fmt::format("{} waits busily, since each of its waits has a limit", plan.command),
+        std::string(kLeaveOut));
+  }
+  const Operation operation = OperationOf(plan);
+  if (operation.shape == LoopShape::kPayloadPing && wait.uses_events()) {
+    return RefusedWait(wait,
+                       "a plain WRITE makes no event at its target, which must poll its memory",
+                       "add --imm, or have both sides wait busily");
+  }
+  const bool own_completions =
+      (operation.shape == LoopShape::kRoundTrip && requester) ||
+      (operation.shape == LoopShape::kStream && (requester || plan.bidirectional));
+  if (own_completions && wait.kind == WaitKind::kSolicited) {
+    return RefusedWait(wait,
+                       fmt::format("{} waits for completions of its own requests, and only what a "
+                                   "peer sends can be solicited",
+                                   plan.command),
+                       "use --wait event");
+  }
+  return {};
+}
 
 Status CheckCombination(const Plan& plan) {
   if (!plan.timer_codes.empty() && plan.command != kRnrTest) {

@@ -56,6 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "--size 0"},
         Refused{"write-lat", [](Plan& p) { p.rate_per_s = 10; }, "--rate"},
         Refused{"send-bw", [](Plan& p) { p.rate_per_s = 10; }, "--rate"},
+        Refused{"send-lat", [](Plan& p) { p.rate_per_s = 0.4; }, "no message is due"},
         Refused{"send-lat",
                 [](Plan& p) {
                   p.rate_per_s = 10;
@@ -77,6 +78,53 @@ TEST(Combination, WithImmediateAWriteMayCarryNothingAndHaveARate) {
   plan.rate_per_s = 1000;
   plan.tx_depth = 16;
   EXPECT_TRUE(CheckCombination(plan));
+}
+
+struct Waits {
+  std::string command;
+  bool requester;
+  WaitKind wait;
+  bool allowed;
+};
+
+class WaitTest : public testing::TestWithParam<Waits> {};
+
+TEST_P(WaitTest, IsJudgedForEachSide) {
+  Plan plan = PlanOf(GetParam().command);
+  const Status status = CheckWait(plan, GetParam().requester, {.kind = GetParam().wait});
+  EXPECT_EQ(status.has_value(), GetParam().allowed);
+  if (!status) {
+    EXPECT_THAT(status.error().message, testing::HasSubstr("--wait"));
+    EXPECT_FALSE(status.error().next_step.empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WaitTest,
+    testing::Values(Waits{"send-lat", true, WaitKind::kSolicited, true},
+                    Waits{"write-lat", true, WaitKind::kEvent, false},
+                    Waits{"write-lat", false, WaitKind::kHybrid, false},
+                    Waits{"write-lat", false, WaitKind::kBusyPause, true},
+                    Waits{"read-lat", true, WaitKind::kSolicited, false},
+                    Waits{"read-lat", false, WaitKind::kEvent, true},
+                    Waits{"send-bw", true, WaitKind::kSolicited, false},
+                    Waits{"send-bw", false, WaitKind::kSolicited, true},
+                    Waits{"imm", false, WaitKind::kEvent, false},
+                    Waits{"rnr-test", true, WaitKind::kBusy, true}));
+
+TEST(Combination, InBothDirectionsNoSideCanWaitForSolicitedMessages) {
+  Plan plan = PlanOf("read-bw");
+  plan.bidirectional = true;
+  EXPECT_FALSE(CheckWait(plan, /*requester=*/false, {.kind = WaitKind::kSolicited}));
+}
+
+TEST(Combination, CountedMessagesAtARateTakeAKnownTime) {
+  Plan plan = PlanOf("send-lat");
+  plan.iterations = 5000;
+  plan.warmup_iterations = 0;
+  EXPECT_EQ(PlannedNs(plan), 0);
+  plan.rate_per_s = 1000;
+  EXPECT_EQ(PlannedNs(plan), 5'000'000'000);
 }
 
 // A full send queue must hold a signalled request, or nobody learns that it has room.

@@ -249,10 +249,15 @@ Status Validate(const Plan& plan) {
 
 int64_t PlannedNs(const Plan& plan) {
   if (plan.command == kRnrTest) return RnrTestPlannedNs(plan);
-  const int64_t run_ns =
-      (plan.iterations ? 0 : plan.duration_ns) + (plan.warmup_iterations ? 0 : plan.warmup_ns);
-  return SaturatedNs(__int128{run_ns} * static_cast<int64_t>(plan.sizes_bytes.size()) *
-                     plan.repeat);
+  // What is counted takes a known time at a given rate only.
+  const auto phase_ns = [&plan](const std::optional<uint64_t>& messages, int64_t ns) -> __int128 {
+    if (!messages) return ns;
+    if (plan.rate_per_s <= 0) return 0;
+    return static_cast<__int128>(static_cast<double>(*messages) / plan.rate_per_s * 1e9);
+  };
+  const __int128 run_ns = phase_ns(plan.iterations, plan.duration_ns) +
+                          phase_ns(plan.warmup_iterations, plan.warmup_ns);
+  return SaturatedNs(run_ns * static_cast<int64_t>(plan.sizes_bytes.size()) * plan.repeat);
 }
 
 int64_t EffectiveDeadlineNs(const Plan& plan) {
@@ -273,7 +278,7 @@ uint64_t EstimatedMemoryBytes(const Plan& plan) {
   const bool steps = FindStepCommand(plan.command) != nullptr;
   const __int128 buffers =
       steps ? kStepBufferMessages * (buffer + kPageBytes) + kStepBufferBytes : 2 * buffer;
-  const __int128 total = (buffers + entries * kQueueEntryBytes + kQpBytes) * plan.qps;
+  const __int128 total = buffers + (entries * kQueueEntryBytes + kQpBytes) * plan.qps;
   return static_cast<uint64_t>(std::min<__int128>(total, std::numeric_limits<uint64_t>::max()));
 }
 
@@ -292,8 +297,8 @@ Expected<Plan> Bound(const Plan& asked, const ServerLimits& limits) {
         why + ", and two periods must fit", plan.changes);
   const Operation* operation = FindOperation(plan.command);
   if (operation != nullptr && operation->shape == LoopShape::kStream) {
-    Lower(plan.signal_every, plan.tx_depth, "signal_every",
-          "a full queue must hold a signalled request", plan.changes);
+    Lower(plan.signal_every, plan.tx_depth - plan.post_list + 1, "signal_every",
+          "a queue without room for a list must hold a signalled request", plan.changes);
   }
   AdjustTimes(plan, limits);
   if (const uint64_t bytes = EstimatedMemoryBytes(plan); bytes > limits.max_memory_bytes) {

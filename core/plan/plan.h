@@ -156,6 +156,10 @@ inline constexpr size_t kMaxChangeTextBytes = 512;  // of each text of a PlanCha
 // valid plan of a command of operation.h.
 Status CheckCombination(const Plan& plan);
 
+// Whether a side of the command can wait so; kUsage otherwise. `requester`: the side that carries
+// the plan.
+Status CheckWait(const Plan& plan, bool requester, WaitMode wait);
+
 // Checks every range above. kUsage, naming the field, the value and the range.
 Status Validate(const Plan& plan);
 

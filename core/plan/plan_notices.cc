@@ -33,6 +33,14 @@ void AddStarvation(const Plan& plan, std::vector<std::string>& notices) {
   if (operation == nullptr || !OperationOf(plan).takes_receives) return;
   const uint64_t in_flight = plan.tx_depth;
   if (in_flight <= plan.rx_depth) return;
+  if (operation->shape == LoopShape::kStream) {
+    // The receiver's credits hold the sender back: no RNR, but not the depth that was asked for.
+    notices.push_back(fmt::format(
+        "{} messages in flight exceed the {} receives that the peer posts ahead: no more than {} "
+        "are on the way at a time",
+        in_flight, plan.rx_depth, plan.rx_depth));
+    return;
+  }
   notices.push_back(fmt::format(
       "{} messages in flight exceed the {} receives that the peer posts ahead: it will not be "
       "ready for some, and each of those waits {} or longer",

@@ -37,6 +37,8 @@ TEST(PlanNoticesTest, MoreInFlightThanReceivesIsSaid) {
   plan.command = "send-bw";
   plan.tx_depth = 64;
   plan.rx_depth = 8;
+  EXPECT_TRUE(Contains(Joined(plan), "no more than 8 are on the way"));
+  plan.command = "send-lat";
   EXPECT_TRUE(Contains(Joined(plan), "64 messages in flight exceed the 8 receives"));
   plan.command = "read-bw";  // takes no receives
   EXPECT_EQ(Joined(plan), "");

@@ -122,7 +122,17 @@ std::chrono::nanoseconds Attempting::Limit() const { return stage_.CompletionLim
 Expected<ibv_wc> Attempting::AwaitSend(std::chrono::nanoseconds limit, uint64_t number) {
   Expected<std::optional<ibv_wc>> next = qp_->AwaitSend(limit);
   if (!next) return Fail(std::move(next.error()));
-  if (*next) return **next;
+  if (*next && (*next)->wr_id == SendId(number)) return **next;
+  if (*next) {
+    Error error;
+    error.error_class = ErrorClass::kVerification;
+    error.message =
+        fmt::format("step {}: the completion awaited for request {} has wr_id {:#x}, not {:#x}",
+                    stage_.name(), number, (*next)->wr_id, SendId(number));
+    error.cause = "the device completed something else, or something twice";
+    error.next_step = "run it again; compare with another device, driver or firmware";
+    return Fail(std::move(error));
+  }
   Error error;
   error.error_class = ErrorClass::kRun;
   error.message = fmt::format("step {}: request {} has no completion within {}", stage_.name(),

@@ -205,7 +205,10 @@ Status Exchange::Burst() {
     Expected<std::optional<ibv_wc>> next = qp_->AwaitReceive(stage_.CompletionLimit());
     if (!next) return Fail(std::move(next.error()));
     if (!*next) break;
-    if ((*next)->status != IBV_WC_SUCCESS) break;
+    if ((*next)->status != IBV_WC_SUCCESS) {
+      Note(route_.Bad(NumberOfId((*next)->wr_id), (*next)->status));
+      return {};
+    }
     const uint64_t number = NumberOfId((*next)->wr_id);
     if ((*next)->wr_id == ReceiveId(number) && number < slots_) seen[number] = true;
     arrived.push_back(**next);

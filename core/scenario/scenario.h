@@ -111,8 +111,6 @@ class Stage {
   // A point in time, and the time since one: how long a request took to fail.
   uint64_t Now() const;
   int64_t NsSince(uint64_t ticks) const { return clock().scale().Nanoseconds(Now() - ticks); }
-  // Waits without looking at anything, such as while receives are withheld; fails as Await does.
-  Status Pause(std::chrono::nanoseconds time);
   // How long a completion may take that is due: two seconds, or longer where the plan's
   // retransmissions take longer.
   std::chrono::nanoseconds CompletionLimit() const;

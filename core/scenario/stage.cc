@@ -96,19 +96,6 @@ uint64_t Stage::Now() const {
   return clock().Dispatch([](auto counter) { return counter.Now(); });
 }
 
-Status Stage::Pause(std::chrono::nanoseconds time) {
-  const Deadline end = Deadline::After(time);
-  const StopSignal& stop = parts_.monitor.stop();
-  while (!end.Passed()) {
-    if (stop.stopped()) {
-      return Fail(StopError(stop.reason(), parts_.link, parts_.monitor, plan()));
-    }
-    std::this_thread::sleep_for(
-        std::min<std::chrono::nanoseconds>(end.Left(), std::chrono::milliseconds(10)));
-  }
-  return {};
-}
-
 std::chrono::nanoseconds Stage::CompletionLimit() const {
   constexpr std::chrono::nanoseconds kLeast = std::chrono::seconds(2);
   constexpr std::chrono::nanoseconds kMost = std::chrono::seconds(15);  // below a step's time

@@ -127,6 +127,35 @@ TEST_F(SessionTest, InBothDirectionsEachSideTellsWhatItSent) {
   }
 }
 
+// The server's own way of waiting may not do for a command: it says so, and both sides end alike.
+TEST_F(SessionTest, AWayOfWaitingThatCannotWorkIsRefusedByTheServer) {
+  Plan plan = SmallPlan();
+  plan.command = "write-lat";
+  LocalSettings sleeps;
+  sleeps.wait = {.kind = WaitKind::kEvent};
+  const Outcome outcome = RunBoth(plan, {}, sleeps);
+  EXPECT_EQ(outcome.requester.exit_code, 2);
+  EXPECT_EQ(outcome.responder.exit_code, 2);
+  ASSERT_TRUE(outcome.requester.error);
+  EXPECT_NE(outcome.requester.error->message.find("plan refused"), std::string::npos);
+  EXPECT_NE(outcome.requester.error->next_step.find("--peer"), std::string::npos);
+}
+
+// A receiver cannot get more in a time than was sent in it.
+TEST_F(SessionTest, OfFewMessagesTheReceiverTellsNoHigherRateThanTheSender) {
+  Plan plan = SmallPlan();
+  plan.command = "send-bw";
+  plan.iterations = 2;
+  plan.warmup_iterations = 0;
+  plan.tx_depth = 1;
+  plan.sizes_bytes = {100'000};
+  const Outcome outcome = RunBoth(plan);
+  ASSERT_FALSE(outcome.requester.error) << outcome.requester.error->ToText();
+  const BandwidthMetrics& received = *outcome.requester.results.at(1).metrics.bandwidth;
+  EXPECT_EQ(received.messages, 2u);
+  EXPECT_GT(received.seconds, 0);
+}
+
 TEST_F(SessionTest, AnOpenLoopReportsWhatWasOfferedAndWhatWasLate) {
   for (const char* command : {"send-lat", "read-lat", "atomic-lat", "write-lat"}) {
     Plan plan = SmallPlan();

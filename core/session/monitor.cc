@@ -7,8 +7,8 @@ namespace verbscope {
 
 Monitor::Monitor(PeerLink& link, Device& device, const Interrupt& interrupt, Deadline deadline)
     : link_(link), device_(device), interrupt_(interrupt), deadline_(deadline) {
-  link_.SetOnLoss([this] { stop_.Stop(StopReason::kPeerLost); });
-  link_.SetOnFrame("abort", [this](const nlohmann::json&) { stop_.Stop(StopReason::kPeerLost); });
+  link_.SetOnLoss([this] { Lost(); });
+  link_.SetOnFrame("abort", [this](const nlohmann::json&) { Lost(); });
   link_.SetOnFrame("done", [this](const nlohmann::json&) { Done(); });
   link_.SetOnTick([this] { Tick(); });
 }
@@ -18,6 +18,20 @@ Monitor::~Monitor() {
   link_.SetOnFrame("done", nullptr);
   link_.SetOnFrame("abort", nullptr);
   link_.SetOnLoss(nullptr);
+}
+
+void Monitor::Lost() {
+  const std::lock_guard lock(mutex_);
+  lost_ = true;
+  stop_.Stop(StopReason::kPeerLost);
+}
+
+void Monitor::Reset() {
+  const std::lock_guard lock(mutex_);
+  stop_.Reset();
+  // The signal keeps its first reason only; a later and worse one must not be lost with it.
+  if (lost_) stop_.Stop(StopReason::kPeerLost);
+  if (fatal_event_) stop_.Stop(StopReason::kDevice);
 }
 
 void Monitor::Done() {

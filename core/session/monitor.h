@@ -29,6 +29,8 @@ class Monitor {
   Monitor& operator=(const Monitor&) = delete;
 
   StopSignal& stop() { return stop_; }
+  // Between two phases: clears the stop signal, but not what ends the run for good.
+  void Reset();
   // While held, the peer's "done" does not stop this side, which has work of its own to finish; a
   // "done" that came meanwhile stops it at the release.
   void HoldDone(bool hold);
@@ -44,6 +46,7 @@ class Monitor {
  private:
   void Tick();
   void Done();
+  void Lost();
 
   PeerLink& link_;
   Device& device_;
@@ -57,6 +60,7 @@ class Monitor {
   bool done_held_ = false;
   std::optional<std::string> device_event_;
   bool fatal_event_ = false;
+  bool lost_ = false;
 };
 
 }  // namespace verbscope

@@ -1,5 +1,7 @@
 #include "core/session/phase.h"
 
+#include <sys/prctl.h>
+
 #include <bit>
 #include <chrono>
 #include <utility>
@@ -23,6 +25,21 @@ uint64_t IntervalTicks(const Plan& plan, const Clock& clock) {
   return clock.scale().Ticks(static_cast<uint64_t>(plan.interval_ns));
 }
 
+// The kernel may wake a sleeping thread some 50 us later than asked, to wake several at once: as
+// long as an open loop polls before a message is due. Of this thread, while it lives.
+class FineTimers {
+ public:
+  FineTimers() : slack_ns_(::prctl(PR_GET_TIMERSLACK)) { ::prctl(PR_SET_TIMERSLACK, 1UL); }
+  ~FineTimers() {
+    if (slack_ns_ > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack_ns_));
+  }
+  FineTimers(const FineTimers&) = delete;
+  FineTimers& operator=(const FineTimers&) = delete;
+
+ private:
+  const int slack_ns_;
+};
+
 }  // namespace
 
 Part PartOf(LoopRole role, const Operation& operation, const Plan& plan) {
@@ -36,6 +53,12 @@ Part PartOf(LoopRole role, const Operation& operation, const Plan& plan) {
   part.measures_latency =
       operation.measures_latency() && (requester || (answers && plan.rate_per_s == 0));
   return part;
+}
+
+bool ResponderSleeps(const Plan& plan, const Device& device) {
+  if (FindOperation(plan.command) == nullptr || device.ServesInPolls()) return false;
+  const Part part = PartOf(LoopRole::kResponder, OperationOf(plan), plan);
+  return !part.sends && !part.receives;
 }
 
 Phase::Phase(LoopRole role, const Operation& operation, const Plan& plan, const SideState& side,
@@ -95,6 +118,7 @@ LoopOutcome Phase::RunLatency(LoopLength length) {
 }
 
 LoopOutcome Phase::RunOpen(LoopLength length) {
+  const FineTimers fine_timers;
   std::vector<uint64_t> due(std::bit_ceil(uint64_t{endpoint_.depth()}));
   const std::vector<uint64_t> gaps =
       MakeGaps(plan_.rate_per_s, plan_.arrival, side_.clock.scale(1.0), kScheduleSeed);
@@ -116,8 +140,15 @@ LoopOutcome Phase::RunStreams(bool sends, LoopLength length) {
   return RunStream(setup, length, side_.settings.wait, side_.clock);
 }
 
-// The program takes no part: it waits for what must not come, until it is stopped.
+// The program takes no part. Where its polls serve the peer it waits for what must not come, as it
+// was asked to wait; elsewhere it leaves the CPU to others, such as a device that is software too.
 LoopOutcome Phase::RunIdle() {
+  if (!side_.device->ServesInPolls()) {
+    monitor_.stop().Await();
+    LoopOutcome outcome;
+    outcome.end = LoopEnd::kStopped;
+    return outcome;
+  }
   RoundTripSetup setup;
   setup.device = side_.device.get();
   setup.recv_cq = endpoint_.recv_cq();

@@ -27,6 +27,8 @@ struct Part {
   bool measures_latency = false;
 };
 Part PartOf(LoopRole role, const Operation& operation, const Plan& plan);
+// Whether the responder of such a plan sleeps through its phases on such a device.
+bool ResponderSleeps(const Plan& plan, const Device& device);
 
 class Phase {
  public:

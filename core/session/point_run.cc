@@ -70,8 +70,9 @@ CpuMetrics MakeCpuMetrics(const LoopOutcome& outcome, const ThreadUsage& usage, 
   cpu.empty_wakeups = outcome.wait.empty_wakeups;
   cpu.lost_wakeups = outcome.wait.lost_wakeups;
   if (outcome.wait.events > 0) {
+    const uint64_t taken = outcome.completions > 0 ? outcome.completions : outcome.received;
     cpu.completions_per_event =
-        static_cast<double>(outcome.received) / static_cast<double>(outcome.wait.events);
+        static_cast<double>(taken) / static_cast<double>(outcome.wait.events);
   }
   return cpu;
 }
@@ -170,7 +171,7 @@ Status PointRun::FinishTogether(Phase& phase, LoopOutcome& outcome) {
     const Expected<uint64_t> sent = Unsigned(*done, "sent", 0, UINT64_MAX);
     if (!sent) return Fail(sent.error());
     if (Status status = TakeLast(phase, *sent, outcome); !status) return status;
-    monitor_.stop().Reset();
+    monitor_.Reset();
     monitor_.HoldDone(plan_.bidirectional);
   }
   return Barrier(link_, "phase", deadline_);
@@ -268,7 +269,7 @@ Point PointRun::MakePoint() const {
   point.qps = plan_.qps;
   point.wait = wait.kind == WaitKind::kHybrid ? "hybrid" : ToText(wait);
   if (wait.kind == WaitKind::kHybrid) point.spin_ns = wait.spin_ns;
-  point.tx_depth = plan_.tx_depth;
+  point.tx_depth = endpoint_ ? endpoint_->depth() : plan_.tx_depth;
   if (plan_.rate_per_s > 0) point.rate_per_s = plan_.rate_per_s;
   if (plan_.imm) point.imm = true;
   if (plan_.bidirectional) point.bidirectional = true;

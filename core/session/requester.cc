@@ -9,6 +9,7 @@
 #include "core/selection/gid_pair.h"
 #include "core/selection/path_mtu.h"
 #include "core/session/messages.h"
+#include "core/session/phase.h"
 #include "core/session/run_points.h"
 #include "core/session/run_scenarios.h"
 #include "core/session/session.h"
@@ -85,7 +86,9 @@ Status AgreeOnPath(PeerLink& link, const RequesterOptions& options, const Sessio
   Expected<SetupMessage> confirmed = SetupMessageFromJson(*frame);
   if (!confirmed) return Fail(std::move(confirmed.error()));
   side.peer_wait = confirmed->wait;
-  if (const std::string notice = ShareCpus(side, record.loopback); !notice.empty()) {
+  if (const std::string notice =
+          ShareCpus(side, record.loopback, ResponderSleeps(agreed.plan, *side.device));
+      !notice.empty()) {
     context.notice(notice);
   }
   record.remote = std::move(confirmed->side);

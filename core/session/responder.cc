@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "core/host/affinity.h"
+#include "core/plan/operation.h"
 #include "core/record/record_json.h"
 #include "core/selection/gid_pair.h"
 #include "core/selection/path_mtu.h"
 #include "core/session/messages.h"
+#include "core/session/phase.h"
 #include "core/session/run_points.h"
 #include "core/session/run_scenarios.h"
 #include "core/session/session.h"
@@ -40,6 +42,15 @@ Expected<SideState> AgreeOnPlan(PeerLink& link, const SessionContext& context,
     return Fail(std::move(error));
   }
   const LocalSettings settings = Apply(options.settings, message->peer);
+  // Commands of steps poll whatever this server's own way of waiting is.
+  if (Status status = CheckWait(message->plan, /*requester=*/false, settings.wait);
+      !status && FindOperation(message->plan.command) != nullptr) {
+    status.error().error_class = ErrorClass::kSetup;
+    status.error().message.insert(0, "plan refused: ");
+    status.error().cause = "the server was started with this way of waiting";
+    status.error().next_step += "; or ask this side for another one with --peer wait=busy";
+    return Fail(std::move(status.error()));
+  }
   // Before the device is even opened: a plan that asks too much costs this host nothing.
   Expected<Plan> bounded = Bound(message->plan, options.limits);
   if (!bounded) return Fail(std::move(bounded.error()));
@@ -82,7 +93,8 @@ Status AgreeOnPath(PeerLink& link, const ResponderOptions& options, Deadline dea
   side.global_route = pair->needs_grh;
   side.path_mtu_bytes = *mtu;
   side.peer_wait = setup->wait;
-  ShareCpus(side, options.control_path.same_host() || record.loopback);
+  ShareCpus(side, options.control_path.same_host() || record.loopback,
+            ResponderSleeps(*record.plan, *side.device));
   record.path_mtu_bytes = *mtu;
   DescribePath(side);
   record.local = side.record;

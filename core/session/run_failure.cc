@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <utility>
@@ -28,9 +29,12 @@ Error Stopped(const FailedRun& run, StopReason reason) {
 Error ExplainOne(const FailedRun& run, CompletionFailure failure, const LoopOutcome& outcome) {
   const size_t index = QpIndexOf(failure.wr_id);
   const bool received = KindOf(failure.wr_id) == WrKind::kRecv;
-  failure.op = received ? "receive" : std::string(run.operation.name);
-  failure.size_bytes = run.size_bytes;
-  failure.message_number = run.messages_before + outcome.sent;
+  const bool credit = KindOf(failure.wr_id) == WrKind::kCredit;
+  failure.op = received ? "receive" : credit ? "SEND of receives given back" : run.operation.name;
+  failure.size_bytes = credit ? 0 : run.size_bytes;
+  // Streams and open loops number their requests, per QP; in a ping-pong it is the last one.
+  const uint64_t sequence = SequenceOf(failure.wr_id);
+  failure.message_number = sequence > 0 ? sequence : run.messages_before + outcome.sent;
   if (index < run.remote.qps.size()) failure.remote_qp_num = run.remote.qps[index].qpn;
   if (index < run.endpoint.qp_count()) {
     Expected<ibv_qp_state> state = run.side.device->QueryQpState(run.endpoint.qp(index));
@@ -104,7 +108,11 @@ Error ExplainFailure(const FailedRun& run, const LoopOutcome& outcome) {
   // Every queue may hold the first real error: a receive is often flushed before the failed send is
   // looked at.
   CompletionLog log;
-  log.AddSuccesses(run.endpoint.qp()->qp_num, run.messages_before + outcome.received);
+  for (size_t i = 0; i < run.endpoint.qp_count(); ++i) {
+    const uint64_t others = std::max(outcome.received, outcome.samples) + run.messages_before;
+    log.AddSuccesses(run.endpoint.qp(i)->qp_num,
+                     run.operation.shape == LoopShape::kStream ? run.endpoint.taken(i) : others);
+  }
   const bool failed_completion =
       outcome.end == LoopEnd::kSendFailed || outcome.end == LoopEnd::kRecvFailed;
   if (failed_completion) log.Add(outcome.failure);

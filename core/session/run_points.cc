@@ -87,6 +87,15 @@ CheckRow VerificationRow() {
   return row;
 }
 
+std::string VerifiedText(const Operation& operation) {
+  if (operation.verb == Verb::kAtomic) return "the value that each Atomic returned";
+  if (operation.shape == LoopShape::kPayloadPing) {
+    return "every byte of what landed last in each phase but the last one, which is its number, "
+           "and nothing beyond it";
+  }
+  return "every byte of what landed last in each phase, and nothing beyond it";
+}
+
 // A broken promise that stopped a measuring run is a failed check, on both sides.
 void TakeVerification(Record& record) {
   if (!record.error || record.error->error_class != ErrorClass::kVerification) return;
@@ -111,7 +120,7 @@ void JudgeSamples(Record& record) {
   if (!record.plan || !record.plan->verify) return;
   CheckRow row = VerificationRow();
   row.status = "pass";
-  row.observed = "every byte of what landed last in each phase, and nothing beyond it";
+  row.observed = VerifiedText(OperationOf(*record.plan));
   record.checks.push_back(std::move(row));
 }
 

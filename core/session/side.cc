@@ -74,13 +74,13 @@ void DescribePath(SideState& side) {
   }
 }
 
-std::string ShareCpus(SideState& side, bool same_host) {
+std::string ShareCpus(SideState& side, bool same_host, bool one_sleeps) {
   // Who pins has chosen the CPUs, and what this thread may use then says nothing about the other.
   if (!side.settings.cpus.empty()) return "";
   const int pollers =
       (side.settings.wait.uses_events() ? 0 : 1) + (side.peer_wait.uses_events() ? 0 : 1);
   const int usable = UsableCpuCount();
-  side.shares_cpu = same_host && pollers == 2 && usable <= pollers;
+  side.shares_cpu = same_host && pollers == 2 && !one_sleeps && usable <= pollers;
   if (!side.shares_cpu) return "";
   return fmt::format(
       "both ends poll on this host and may use {} CPU{} only, with nothing left for other "

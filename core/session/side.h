@@ -57,7 +57,8 @@ Expected<SideState> OpenSide(const SessionContext& context, const LocalSettings&
 // Fills the parts of side.record that are known only when the pair is chosen, or at the end.
 void DescribePath(SideState& side);
 // Sets shares_cpu once both ways of waiting are known; a sentence for the report, or empty.
-std::string ShareCpus(SideState& side, bool same_host);
+// `one_sleeps`: one end takes no part in the phases.
+std::string ShareCpus(SideState& side, bool same_host, bool one_sleeps);
 // At the end: how packets travelled, the clock's drift, what could not be torn down.
 void FinishSide(SideState& side, const SessionContext& context);
 

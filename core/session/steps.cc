@@ -55,10 +55,16 @@ Status Barrier(PeerLink& link, std::string_view name, Deadline session) {
   return Fail(std::move(error));
 }
 
+Error WhyPeerLost(PeerLink& link) {
+  const Deadline deadline = Deadline::After(std::chrono::seconds(1));
+  return Reclassed(link.WhyLost(deadline), deadline);
+}
+
 Error InterruptedError() {
   Error error;
   error.error_class = ErrorClass::kInterrupted;
   error.message = "interrupted by a signal; what was measured until then is in the report";
+  error.next_step = "run it again, with a shorter --duration if it took too long";
   return error;
 }
 

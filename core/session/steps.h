@@ -29,6 +29,8 @@ Expected<nlohmann::json> ReceiveFrame(PeerLink& link, std::string_view type, Dea
 // Both sides come to `name`, or one of them hears that the other is somewhere else.
 Status Barrier(PeerLink& link, std::string_view name, Deadline session);
 
+// Why the peer is gone, within a second: its own error, or the way the connection ended.
+Error WhyPeerLost(PeerLink& link);
 Error InterruptedError();
 // After Ctrl-C everything that fails fails because of it, whatever the peer or the link says of it.
 Error OwnInterruptFirst(Error error, bool interrupted);

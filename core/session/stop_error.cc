@@ -23,13 +23,8 @@ Error StopError(StopReason reason, PeerLink& link, const Monitor& monitor, const
       error.next_step =
           "look at the cable, at `ip link` and at the kernel log (dmesg) of both hosts";
       return error;
-    case StopReason::kPeerLost: {
-      // The link knows how: an abort with the peer's own error, or the way the connection ended.
-      Expected<nlohmann::json> frame =
-          ReceiveFrame(link, "barrier", Deadline::After(std::chrono::seconds(1)));
-      if (!frame) return std::move(frame.error());
-      break;
-    }
+    case StopReason::kPeerLost:
+      return WhyPeerLost(link);
     case StopReason::kDone:
       error.message = "the peer ended the run early";
       return error;

@@ -31,6 +31,7 @@ uint64_t MonotonicNs() {
 void StopSignal::Stop(StopReason reason) {
   StopReason none = StopReason::kNone;
   reason_.compare_exchange_strong(none, reason, std::memory_order_acq_rel);
+  reason_.notify_all();
 }
 
 void StopSignal::Reset() { reason_.store(StopReason::kNone, std::memory_order_release); }

@@ -43,6 +43,8 @@ class StopSignal {
   StopReason reason() const { return reason_.load(std::memory_order_acquire); }
 
   void Stop(StopReason reason);
+  // Sleeps until Stop. For a side that takes no part in a phase; needs no Tick.
+  void Await() const { reason_.wait(StopReason::kNone, std::memory_order_acquire); }
   // Clears the reason between two phases. Only while no thread is attached.
   void Reset();
 

@@ -48,6 +48,20 @@ TEST(StopSignalTest, TickWakesASleepingThread) {
   ::close(pipe[1]);
 }
 
+TEST(StopSignalTest, AwaitSleepsUntilStop) {
+  StopSignal stop;
+  std::atomic<bool> left = false;
+  std::thread sleeper([&] {
+    stop.Await();
+    left = true;
+  });
+  EXPECT_FALSE(left);
+  stop.Stop(StopReason::kDone);
+  sleeper.join();
+  EXPECT_TRUE(left);
+  stop.Await();  // already stopped: at once
+}
+
 TEST(StopSignalTest, TickDoesNotTouchADetachedThread) {
   StopSignal stop;
   std::thread([&] { const StopAttachment attachment(stop); }).join();

@@ -190,6 +190,21 @@ with case("TimerCode0IsSaidByEveryCommand"):
                  "--json")
     expect(result.code == 0 and any("655.36 ms" in n for n in result.doc["notices"]), str(result))
 
+with case("APeerThatIsKilledInsideAStepIsSaidToBeGone"):
+    slow = "soft:link=udp,delay=100ms"
+    for command in ("zero-len-recv", "rnr-test"):
+        for moment in (0.6, 1.3):
+            with server("--device", slow, "--once") as (serve, port):
+                with Process(command, "127.0.0.1", "--port", port, "--device", slow, "-n", 1, "--timeout", 17,
+                             "--json") as client:
+                    time.sleep(moment)  # somewhere in the middle of a step
+                    serve.process.kill()
+                    result = client.wait(20)
+            expect(result.code == 5, f"{command} after {moment} s: {result}")
+            error = result.doc["error"]
+            expect("closed" in error["message"] or "reset" in error["message"], f"{command}: {error}")
+            expect("protocol" not in error["message"], f"{command}: {error}")
+
 with case("TwoProcessesOnOneHost"):
     with server("--device", "soft", "--once") as (serve, port):
         result = run("send-lat", "127.0.0.1", "--port", port, "--device", "soft", "-D", "300ms",

@@ -169,6 +169,16 @@ std::optional<Error> PeerLink::WhyGone() const {
   return loss_;
 }
 
+Error PeerLink::WhyLost(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, deadline.when(), [this] { return QueuedAbort() || loss_ || ended_; });
+  if (std::optional<Error> abort = QueuedAbort()) return *std::move(abort);
+  if (loss_) return *loss_;
+  Error error = RunError("the peer ended the run, and did not say why");
+  error.next_step = "look at the output of the other side";
+  return error;
+}
+
 std::optional<Error> PeerLink::loss() const {
   const std::lock_guard lock(mutex_);
   return loss_;

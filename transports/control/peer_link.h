@@ -78,6 +78,10 @@ class PeerLink {
   // After an interrupt was handled: Receive works again, to collect the peer's partial record.
   void IgnoreInterrupt();
 
+  // Why the peer is gone: its abort if it sent one, else the loss. Takes no frame. Waits for either
+  // until the deadline; then an error that says so.
+  Error WhyLost(Deadline deadline);
+
   // How the peer was lost, once it is.
   std::optional<Error> loss() const;
 

@@ -243,5 +243,33 @@ TEST(PeerLossTest, APeerThatLeavesEarlyWithAGoodbyeStopsTheLoopButIsNotLost) {
   EXPECT_TRUE(t.link->Goodbye(Late()).has_value());
 }
 
+// Frames that came before are no answer to the question why the peer has gone.
+TEST(PeerLinkWhyLostTest, TellsTheLossWhateverFramesAreWaiting) {
+  LinkAndPeer pair;
+  pair.Say({{"type", "barrier"}, {"name", "done"}});
+  { const Connection gone = std::move(pair.peer); }
+  const Error error = pair.link->WhyLost(Late());
+  EXPECT_EQ(error.error_class, ErrorClass::kRun);
+  EXPECT_NE(error.message.find("closed"), std::string::npos) << error.message;
+  // And the frame is still there.
+  EXPECT_TRUE(pair.link->Receive("barrier", Late()));
+}
+
+TEST(PeerLinkWhyLostTest, TellsThePeersOwnErrorIfItSentOne) {
+  LinkAndPeer pair;
+  pair.Say({{"type", "barrier"}, {"name", "done"}});
+  pair.Say({{"type", "abort"}, {"error", {{"class", "setup"}, {"message", "no such port"}}}});
+  const Error error = pair.link->WhyLost(Late());
+  EXPECT_EQ(error.side, Side::kPeer);
+  EXPECT_NE(error.message.find("no such port"), std::string::npos) << error.message;
+}
+
+TEST(PeerLinkWhyLostTest, OfALivingPeerItSaysThatItDoesNotKnow) {
+  LinkAndPeer pair;
+  const Error error = pair.link->WhyLost(Deadline::After(std::chrono::milliseconds(1)));
+  EXPECT_FALSE(error.message.empty());
+  EXPECT_FALSE(error.next_step.empty());
+}
+
 }  // namespace
 }  // namespace verbscope
