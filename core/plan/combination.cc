@@ -131,6 +131,7 @@ Status CheckWait(const Plan& plan, bool requester, WaitMode wait) {
         wait, fmt::format("{} waits busily, since each of its waits has a limit", plan.command),
         std::string(kLeaveOut));
   }
+  if (FindOperation(plan.command) == nullptr) return {};
   const Operation operation = OperationOf(plan);
   if (operation.shape == LoopShape::kPayloadPing && wait.uses_events()) {
     return RefusedWait(wait,

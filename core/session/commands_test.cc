@@ -127,6 +127,17 @@ TEST_F(SessionTest, InBothDirectionsEachSideTellsWhatItSent) {
   }
 }
 
+// A newer client may know more commands than this server.
+TEST_F(SessionTest, AnUnknownCommandIsRefusedWithTheKnownOnes) {
+  Plan plan = SmallPlan();
+  plan.command = "teleport";
+  const Outcome outcome = RunBoth(plan);
+  EXPECT_EQ(outcome.requester.exit_code, 2);
+  EXPECT_EQ(outcome.responder.exit_code, 2);
+  ASSERT_TRUE(outcome.responder.error);
+  EXPECT_NE(outcome.responder.error->message.find("teleport"), std::string::npos);
+}
+
 // The server's own way of waiting may not do for a command: it says so, and both sides end alike.
 TEST_F(SessionTest, AWayOfWaitingThatCannotWorkIsRefusedByTheServer) {
   Plan plan = SmallPlan();

@@ -25,6 +25,20 @@ namespace {
 // The first frames of a session come from a client that has only to read its own options.
 constexpr std::chrono::seconds kFirstFrameTime(30);
 
+// Commands of steps poll whatever this server's own way of waiting is; others may not be able to
+// wait so.
+Status CheckOwnWait(const Plan& plan, WaitMode wait) {
+  if (FindOperation(plan.command) == nullptr) return {};
+  Status status = CheckWait(plan, /*requester=*/false, wait);
+  if (status) return status;
+  Error& error = status.error();
+  error.error_class = ErrorClass::kSetup;
+  error.message.insert(0, "plan refused: ");
+  error.cause = "the server was started with this way of waiting";
+  error.next_step += "; or ask this side for another one with --peer wait=busy";
+  return status;
+}
+
 // Bounds the plan by this side's limits and agrees to it.
 Expected<SideState> AgreeOnPlan(PeerLink& link, const SessionContext& context,
                                 const ResponderOptions& options, Record& record) {
@@ -42,18 +56,12 @@ Expected<SideState> AgreeOnPlan(PeerLink& link, const SessionContext& context,
     return Fail(std::move(error));
   }
   const LocalSettings settings = Apply(options.settings, message->peer);
-  // Commands of steps poll whatever this server's own way of waiting is.
-  if (Status status = CheckWait(message->plan, /*requester=*/false, settings.wait);
-      !status && FindOperation(message->plan.command) != nullptr) {
-    status.error().error_class = ErrorClass::kSetup;
-    status.error().message.insert(0, "plan refused: ");
-    status.error().cause = "the server was started with this way of waiting";
-    status.error().next_step += "; or ask this side for another one with --peer wait=busy";
-    return Fail(std::move(status.error()));
-  }
   // Before the device is even opened: a plan that asks too much costs this host nothing.
   Expected<Plan> bounded = Bound(message->plan, options.limits);
   if (!bounded) return Fail(std::move(bounded.error()));
+  if (Status status = CheckOwnWait(*bounded, settings.wait); !status) {
+    return Fail(std::move(status.error()));
+  }
   Expected<SideState> side =
       OpenSide(context, settings, options.control_path, "responder", record.local);
   if (!side) return Fail(std::move(side.error()));
