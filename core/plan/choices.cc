@@ -30,7 +30,8 @@ Expected<T> ChoiceOf(const Words<T>& words, std::string_view text) {
     if (word == text) return choice;
   }
   return UsageError(
-      fmt::format("{} is neither {} nor {}", Quoted(text), words[0].second, words[1].second));
+      fmt::format("{} is neither {} nor {}", Quoted(text), words[0].second, words[1].second),
+      "give one of them, or leave it out");
 }
 
 }  // namespace
