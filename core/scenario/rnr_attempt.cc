@@ -34,11 +34,8 @@ std::span<std::byte> ArrivalSlot(Stage& stage, FreshQp& qp) {
 
 Status Collect(Stage& stage, FreshQp& qp, const RnrKind& kind, RnrOutcome& outcome) {
   const TickScale scale = stage.clock().scale();
-  const auto now = [&stage] {
-    return stage.clock().Dispatch([](auto counter) { return counter.Now(); });
-  };
   const std::optional<uint64_t> before = ReadCounter(stage.device(), kNaksReceived);
-  const uint64_t start = now();
+  const uint64_t start = stage.Now();
   for (uint32_t i = 0; i < kind.sends; ++i) {
     if (const int result = PostRnrSend(stage, qp, kind.opcode, i); result != 0) {
       return Fail(CallError(ErrorClass::kRun, "ibv_post_send", stage.name(), result));
@@ -47,7 +44,7 @@ Status Collect(Stage& stage, FreshQp& qp, const RnrKind& kind, RnrOutcome& outco
   outcome.limit = RnrLimit(stage, kind.timer_code, kind.rnr_retry);
   while (outcome.completions.size() < kind.sends) {
     Expected<std::optional<ibv_wc>> next = qp.AwaitSend(outcome.limit);
-    const uint64_t end = now();
+    const uint64_t end = stage.Now();
     if (!next) return Fail(std::move(next.error()));
     if (!*next) break;
     outcome.completions.push_back({.wr_id = (*next)->wr_id,

@@ -38,9 +38,6 @@ class Recovery {
   Status Collect(uint64_t round, uint64_t start, nanoseconds late);
   void Report(const std::string& theirs);
   void Measured();
-  uint64_t Now() const {
-    return stage_.clock().Dispatch([](auto counter) { return counter.Now(); });
-  }
 
   Stage& stage_;
   const uint32_t code_;
@@ -79,7 +76,7 @@ Status Recovery::Round(uint64_t round) {
 }
 
 Status Recovery::Request(uint64_t round) {
-  const uint64_t start = Now();
+  const uint64_t start = stage_.Now();
   for (uint64_t i = 0; i < kRecoverySends; ++i) {
     const uint64_t number = round * kRecoverySends + i;
     if (const int result = PostRnrSend(stage_, *qp_, IBV_WR_SEND, number); result != 0) {
@@ -95,7 +92,7 @@ Status Recovery::Respond(uint64_t round) {
   if (!wrong) return Fail(std::move(wrong.error()));
   wrong_ = std::move(*wrong);
   if (!wrong_.empty()) return {};
-  const uint64_t start = Now();
+  const uint64_t start = stage_.Now();
   for (uint64_t i = 0; i < kRecoverySends; ++i) {
     const uint64_t number = round * kRecoverySends + i;
     if (const int result = PostRnrReceive(stage_, *qp_, number); result != 0) {
@@ -111,7 +108,7 @@ Status Recovery::Collect(uint64_t round, uint64_t start, nanoseconds late) {
     const uint64_t number = round * kRecoverySends + i;
     Expected<std::optional<ibv_wc>> next =
         stage_.requester() ? qp_->AwaitSend(limit) : qp_->AwaitReceive(limit);
-    const uint64_t end = Now();
+    const uint64_t end = stage_.Now();
     if (!next) return Fail(std::move(next.error()));
     const std::string what = fmt::format("round {}, message {}", round, i);
     if (!*next) {

@@ -40,9 +40,6 @@ class Starved {
   Expected<bool> Take(uint64_t number);
   void Report(const std::string& theirs);
   void Measured();
-  uint64_t Now() const {
-    return stage_.clock().Dispatch([](auto counter) { return counter.Now(); });
-  }
 
   Stage& stage_;
   const uint32_t code_;
@@ -80,17 +77,17 @@ Status Starved::Run() {
 Status Starved::Request() {
   std::vector<uint64_t> posted(total_);
   const std::optional<uint64_t> before = ReadCounter(stage_.device(), kNaksReceived);
-  const uint64_t start = Now();
+  const uint64_t start = stage_.Now();
   uint64_t next = 0;
   while (done_ < total_) {
     for (; next < total_ && next - done_ < kStarvedInFlight; ++next) {
-      posted[next] = Now();
+      posted[next] = stage_.Now();
       if (const int result = PostRnrSend(stage_, *qp_, IBV_WR_SEND, next); result != 0) {
         return Fail(CallError(ErrorClass::kRun, "ibv_post_send", stage_.name(), result));
       }
     }
     Expected<bool> good = Take(done_);
-    const uint64_t now = Now();
+    const uint64_t now = stage_.Now();
     if (!good) return Fail(std::move(good.error()));
     if (!*good) break;
     histogram_.Record(scale_.Nanoseconds(now - posted[done_]));

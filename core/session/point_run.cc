@@ -269,7 +269,7 @@ Point PointRun::MakePoint() const {
   point.qps = plan_.qps;
   point.wait = wait.kind == WaitKind::kHybrid ? "hybrid" : ToText(wait);
   if (wait.kind == WaitKind::kHybrid) point.spin_ns = wait.spin_ns;
-  point.tx_depth = endpoint_ ? endpoint_->depth() : plan_.tx_depth;
+  point.tx_depth = endpoint_->depth();
   if (plan_.rate_per_s > 0) point.rate_per_s = plan_.rate_per_s;
   if (plan_.imm) point.imm = true;
   if (plan_.bidirectional) point.bidirectional = true;
