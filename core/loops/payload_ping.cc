@@ -1,7 +1,5 @@
 #include "core/loops/payload_ping.h"
 
-#include <sched.h>
-
 #include "core/wait/wait.h"
 
 namespace verbscope {
@@ -65,10 +63,7 @@ class PayloadPingLoop {
         return true;
       }
       if (polls % kPollsPerLook == 0 && !Look()) return false;
-      if constexpr (kYield) {
-        if (polls % kEmptyPollsPerYield == 0) ::sched_yield();
-      }
-      if constexpr (kPause) CpuPause();
+      RestAfterPoll<kPause, kYield>(polls);
     }
   }
 

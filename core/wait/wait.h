@@ -61,6 +61,15 @@ inline constexpr int64_t kSpinBeforeNs = 50'000;
 // microseconds), so that two of them do not spend the scheduler's whole time slice on each message.
 inline constexpr uint32_t kEmptyPollsPerYield = 2048;
 
+// What a poller does after its `empty`-th empty poll in a row, from 1.
+template <bool kPause, bool kYield>
+void RestAfterPoll([[maybe_unused]] uint32_t empty) {
+  if constexpr (kYield) {
+    if (empty % kEmptyPollsPerYield == 0) ::sched_yield();
+  }
+  if constexpr (kPause) CpuPause();
+}
+
 // Polls without a break. kPause puts a pause instruction between two empty polls; kYield is for
 // hosts where this poller shares a CPU with the one it waits for, and is chosen before the loop.
 template <bool kPause, bool kYield>
@@ -75,7 +84,7 @@ class BasicBusyPoll {
         return polled;
       }
       if (stop_.stopped()) return 0;
-      Rest(empty);
+      RestAfterPoll<kPause, kYield>(empty);
     }
   }
 
@@ -86,20 +95,13 @@ class BasicBusyPoll {
       if (polled != 0) return polled;
       if (stop_.stopped()) return 0;
       if (Clock::Now() >= until) return kTimeUp;
-      Rest(empty);
+      RestAfterPoll<kPause, kYield>(empty);
     }
   }
 
   WaitCounters counters() const { return {}; }
 
  private:
-  void Rest([[maybe_unused]] uint32_t empty) {
-    if constexpr (kYield) {
-      if (empty % kEmptyPollsPerYield == 0) ::sched_yield();
-    }
-    if constexpr (kPause) CpuPause();
-  }
-
   ibv_cq* cq_;
   const StopSignal& stop_;
 };
