@@ -174,8 +174,29 @@ TEST_F(WaitTest, HybridWaitSleepsAfterItsBudgetAndDrainsAfterArming) {
 }
 
 // Three completions, each arriving at one of the points between two steps of the waiter, in all
-// combinations: none is lost, doubled or out of order, and nothing is left unacknowledged.
-TEST_F(WaitTest, NoInterleavingOfThreeCompletionsLosesOne) {
+// combinations: none is lost, doubled or out of order, and nothing is left unacknowledged. On
+// devices that leave what is queued when they are armed to the next poll, and on those that tell of
+// it; for event mode and for the one that arms only before it sleeps; armed for all and for
+// solicited ones.
+struct ModelCase {
+  bool signals_queued;
+  bool rearms_at_once;
+  bool solicited;
+};
+
+class WaitModelTest : public WaitTest, public testing::WithParamInterface<ModelCase> {
+ protected:
+  template <class Waiter>
+  void ExpectThreeInOrder(FakePair& pair, Waiter wait) {
+    for (uint64_t id = 1; id <= 3; ++id) ASSERT_EQ(NextId(wait), id);
+    EXPECT_EQ(wait.counters().lost_wakeups, 0u);
+    const FakeCqView view = pair.fabric->Look(pair.a.recv_cq.get());
+    EXPECT_EQ(view.events_taken, view.events_acked);
+  }
+};
+
+TEST_P(WaitModelTest, NoInterleavingOfThreeCompletionsLosesOne) {
+  const ModelCase& model = GetParam();
   const StopAttachment attachment(stop_);
   const std::vector<FakePoint> points = {FakePoint::kAfterEmptyPoll, FakePoint::kBeforeArm,
                                          FakePoint::kAfterArm, FakePoint::kBeforeEventRead};
@@ -183,6 +204,7 @@ TEST_F(WaitTest, NoInterleavingOfThreeCompletionsLosesOne) {
     for (const FakePoint second : points) {
       for (const FakePoint third : points) {
         FakePair pair;
+        pair.fabric->set_signals_queued(model.signals_queued);
         ibv_cq* const receive = pair.a.recv_cq.get();
         uint64_t delivered = 0;
         const auto deliver_next = [&] {
@@ -190,7 +212,7 @@ TEST_F(WaitTest, NoInterleavingOfThreeCompletionsLosesOne) {
           ibv_wc wc = {};
           wc.wr_id = ++delivered;
           wc.status = IBV_WC_SUCCESS;
-          pair.fabric->InjectCompletion(receive, wc);
+          pair.fabric->InjectCompletion(receive, wc, model.solicited);
         };
         for (const FakePoint point : {first, second, third}) {
           if (point != FakePoint::kBeforeEventRead)
@@ -201,15 +223,30 @@ TEST_F(WaitTest, NoInterleavingOfThreeCompletionsLosesOne) {
         for (int i = 0; i < 3; ++i) {
           pair.fabric->RunAt(FakePoint::kBeforeEventRead, receive->channel, deliver_next);
         }
-        EventWait wait(*pair.a.device, receive, false, stop_);
-        for (uint64_t id = 1; id <= 3; ++id) ASSERT_EQ(NextId(wait), id);
-        EXPECT_EQ(wait.counters().lost_wakeups, 0u);
-        const FakeCqView view = pair.fabric->Look(receive);
-        EXPECT_EQ(view.events_taken, view.events_acked);
+        Device& device = *pair.a.device;
+        if (model.rearms_at_once) {
+          ExpectThreeInOrder(pair, BasicEventWait<true>(device, receive, model.solicited, stop_));
+        } else {
+          ExpectThreeInOrder(pair, BasicEventWait<false>(device, receive, model.solicited, stop_));
+        }
+        if (HasFatalFailure()) return;
       }
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(, WaitModelTest,
+                         testing::Values(ModelCase{false, true, false},
+                                         ModelCase{true, true, false},
+                                         ModelCase{false, false, false},
+                                         ModelCase{true, false, false},
+                                         ModelCase{false, true, true}, ModelCase{true, true, true}),
+                         [](const testing::TestParamInfo<ModelCase>& info) {
+                           const ModelCase& model = info.param;
+                           return std::string(model.signals_queued ? "Tells" : "Silent") +
+                                  (model.rearms_at_once ? "RearmsAtOnce" : "RearmsLate") +
+                                  (model.solicited ? "Solicited" : "Any");
+                         });
 
 }  // namespace
 }  // namespace verbscope

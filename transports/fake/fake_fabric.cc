@@ -128,6 +128,11 @@ void FakeFabric::set_rnr_exhausts(bool on) {
   state_->rnr_exhausts = on;
 }
 
+void FakeFabric::set_signals_queued(bool on) {
+  const std::lock_guard lock(state_->mutex);
+  state_->signals_queued = on;
+}
+
 void FakeFabric::SwallowNextEvent(ibv_cq* cq) {
   const std::lock_guard lock(state_->mutex);
   ++fake::Of(cq).swallow;

@@ -93,6 +93,10 @@ class FakeFabric {
   // it fails at once with RNR_RETRY_EXC_ERR, unless the sender's rnr_retry is 7 (for ever).
   void set_rnr_exhausts(bool on);
 
+  // What arming does about completions that are in the CQ already: nothing (default, the verbs
+  // rule), or an event at once, as some devices answer.
+  void set_signals_queued(bool on);
+
   // The next event of this CQ is lost on the way; the CQ is disarmed as if it had been sent.
   void SwallowNextEvent(ibv_cq* cq);
   // An event nobody armed for: sent now, whether or not the CQ has entries. Call twice to

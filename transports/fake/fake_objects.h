@@ -128,6 +128,7 @@ struct State {
   uint32_t next_key = 0x1001;
   uint32_t next_handle = 1;
   bool rnr_exhausts = false;
+  bool signals_queued = false;
   std::atomic<int> hooks_waiting{0};
   std::map<std::pair<FakePoint, const void*>, std::deque<std::function<void()>>> hooks;
 

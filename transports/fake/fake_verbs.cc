@@ -103,6 +103,14 @@ int ReqNotifyCq(ibv_cq* base, int solicited_only) {
     const FakeArming wanted = solicited_only != 0 ? FakeArming::kSolicited : FakeArming::kAny;
     cq.seen.arming = std::max(cq.seen.arming, wanted);  // "any" is never downgraded
     ++cq.seen.arms;
+    const bool tells = std::ranges::any_of(cq.entries, [&cq](const Completion& completion) {
+      return cq.seen.arming == FakeArming::kAny || completion.solicited ||
+             completion.wc.status != IBV_WC_SUCCESS;
+    });
+    if (state.signals_queued && tells) {
+      cq.seen.arming = FakeArming::kNone;
+      state.SendEvent(cq);
+    }
   }
   state.RunHook(FakePoint::kAfterArm, base);
   return 0;
