@@ -249,6 +249,9 @@ class Device {
   // The same object with ibv_wr_* and ibv_start_poll, or null.
   virtual ibv_qp_ex* Extended(ibv_qp* qp);
   virtual ibv_cq_ex* Extended(ibv_cq* cq);
+  // The CPU that takes the interrupts of a completion vector; nothing where the host does not show
+  // it, or where there are none.
+  virtual std::optional<int> CoreOfVector(int /*comp_vector*/) { return std::nullopt; }
   // Whether a program's polling serves the peer's requests sooner: a software device that works in
   // the polls of its program. On others a side whose memory is read or written may sleep.
   virtual bool ServesInPolls() const { return false; }

@@ -87,6 +87,13 @@ constexpr std::array kRows = {
         ENOMEM,
         {"no memory for the queue, or the device has no free CQ",
          "ask for fewer entries, or close other RDMA programs on this device"}},
+    Row{VerbCall::kModifyCq,
+        EOPNOTSUPP,
+        {"the device does not hold events back (no moderation)", "leave --moderation out"}},
+    Row{VerbCall::kModifyCq,
+        EINVAL,
+        {"a count or period above what the device holds events back for",
+         "give a smaller --moderation"}},
     Row{VerbCall::kCreateQp,
         EINVAL,
         {"a queue depth, SGE count or inline size above the device's limit; the verb does not say "
@@ -218,7 +225,7 @@ constexpr std::array kRows = {
         {"this device or driver does not have the feature", "choose another device"}},
 };
 
-constexpr std::array<std::string_view, 20> kNames = {
+constexpr std::array<std::string_view, 21> kNames = {
     "ibv_get_device_list",
     "ibv_open_device",
     "ibv_query_device",
@@ -227,6 +234,7 @@ constexpr std::array<std::string_view, 20> kNames = {
     "ibv_reg_mr",
     "ibv_create_comp_channel",
     "ibv_create_cq",
+    "ibv_modify_cq",
     "ibv_create_qp",
     "ibv_modify_qp",
     "ibv_modify_qp",

@@ -22,6 +22,7 @@ enum class VerbCall {
   kRegMr,
   kCreateCompChannel,
   kCreateCq,
+  kModifyCq,
   kCreateQp,
   kModifyQp,       // every transition but the next one
   kModifyQpToRtr,  // the transition that resolves the path to the peer

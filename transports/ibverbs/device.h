@@ -55,10 +55,12 @@ class IbverbsDevice final : public Device {
   Expected<Mr> RegisterMemory(ibv_pd* pd, std::span<std::byte> memory, int access) override;
   Expected<CompChannel> CreateCompChannel() override;
   Expected<Cq> CreateCq(const CqOptions& options) override;
+  Status ModerateCq(ibv_cq* cq, uint16_t count, uint16_t period_us) override;
   Expected<CreatedQp> CreateQp(const QpOptions& options) override;
   Status ModifyQp(ibv_qp* qp, ibv_qp_attr& attributes, int mask, std::string_view what) override;
   Expected<ibv_qp_state> QueryQpState(ibv_qp* qp) override;
   Expected<uint32_t> MaxInlineBytes() override;
+  std::optional<int> CoreOfVector(int comp_vector) override;
 
   Expected<ibv_cq*> GetCqEvent(ibv_comp_channel* channel) override;
   void AckCqEvents(ibv_cq* cq, unsigned count) override;

@@ -8,6 +8,7 @@
 
 #include "transports/common/qp_text.h"
 #include "transports/common/rtr_checks.h"
+#include "transports/ibverbs/completion_vector.h"
 #include "transports/ibverbs/device.h"
 #include "transports/ibverbs/inline_probe.h"
 
@@ -122,6 +123,20 @@ Expected<Cq> IbverbsDevice::CreateCq(const CqOptions& options) {
   }
   live_.Add(cq);
   return Cq(this, cq);
+}
+
+Status IbverbsDevice::ModerateCq(ibv_cq* cq, uint16_t count, uint16_t period_us) {
+  ibv_modify_cq_attr attributes = {};
+  attributes.attr_mask = IBV_CQ_ATTR_MODERATE;
+  attributes.moderate = {.cq_count = count, .cq_period = period_us};
+  const int result = verbs_.ModifyCq(cq, &attributes);
+  if (result == 0) return {};
+  return Fail(Failed(VerbCall::kModifyCq,
+                     fmt::format("cq_count={}, cq_period={}", count, period_us), result));
+}
+
+std::optional<int> IbverbsDevice::CoreOfVector(int comp_vector) {
+  return CompletionVectorCore(paths_, info_.name, comp_vector);
 }
 
 Expected<ibv_qp*> IbverbsDevice::MakeQp(const QpOptions& options, ibv_qp_init_attr& attributes) {

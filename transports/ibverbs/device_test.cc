@@ -205,6 +205,20 @@ TEST_F(IbverbsDeviceTest, ARefusedTransitionShowsItsAttributesAndCause) {
   EXPECT_THAT(status.error().cause, HasSubstr("no neighbour answered"));
 }
 
+TEST_F(IbverbsDeviceTest, ModerationIsHandedOnAndItsRefusalExplained) {
+  Device& device = MustOpen();
+  auto objects = MustCreateAll();
+  EXPECT_TRUE(device.ModerateCq(objects->cq.get(), 16, 8));
+  EXPECT_EQ(verbs_.last_modify_cq.attr_mask, static_cast<uint32_t>(IBV_CQ_ATTR_MODERATE));
+  EXPECT_EQ(verbs_.last_modify_cq.moderate.cq_count, 16);
+  EXPECT_EQ(verbs_.last_modify_cq.moderate.cq_period, 8);
+  verbs_.fail["ModifyCq"] = EOPNOTSUPP;
+  const Status status = device.ModerateCq(objects->cq.get(), 16, 8);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("ibv_modify_cq(device=renamed0"));
+  EXPECT_THAT(status.error().cause, HasSubstr("does not hold events back"));
+}
+
 TEST_F(IbverbsDeviceTest, AQueryThatFailsDoesNotStopATransitionThatWorks) {
   Device& device = MustOpen();
   auto objects = MustCreateAll();

@@ -221,6 +221,12 @@ ibv_cq* FakeVerbs::CreateCq(ibv_context* context, int cqe, void* cq_context,
   return cq;
 }
 
+int FakeVerbs::ModifyCq(ibv_cq* /*cq*/, ibv_modify_cq_attr* attributes) {
+  if (const int code = Verdict("ModifyCq")) return code;
+  last_modify_cq = *attributes;
+  return 0;
+}
+
 int FakeVerbs::DestroyCq(ibv_cq* cq) {
   if (const int code = Verdict("DestroyCq")) return code;
   for (const auto& qp : qps_) {

@@ -57,6 +57,7 @@ class FakeVerbs final : public VerbsApi {
   std::vector<unsigned> acknowledgements;
   std::vector<int> owed_at_destruction;  // of each destroyed CQ
   ibv_qp_attr last_modify = {};
+  ibv_modify_cq_attr last_modify_cq = {};
 
   // Forgets objects whose destruction was made to fail.
   void AbandonObjects();
@@ -81,6 +82,7 @@ class FakeVerbs final : public VerbsApi {
   ibv_cq* CreateCq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
                    int comp_vector) override;
   int DestroyCq(ibv_cq* cq) override;
+  int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) override;
   ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr* attributes) override;
   int DestroyQp(ibv_qp* qp) override;
   int ModifyQp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) override;

@@ -55,6 +55,9 @@ class Libibverbs final : public VerbsApi {
     return ibv_create_cq(context, cqe, cq_context, channel, comp_vector);
   }
   int DestroyCq(ibv_cq* cq) override { return Normalised(ibv_destroy_cq(cq)); }
+  int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) override {
+    return Normalised(ibv_modify_cq(cq, attributes));
+  }
   ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr* attributes) override {
     return ibv_create_qp(pd, attributes);
   }

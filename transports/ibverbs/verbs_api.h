@@ -40,6 +40,7 @@ class VerbsApi {
   virtual ibv_cq* CreateCq(ibv_context* context, int cqe, void* cq_context,
                            ibv_comp_channel* channel, int comp_vector) = 0;
   virtual int DestroyCq(ibv_cq* cq) = 0;
+  virtual int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) = 0;
   virtual ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr* attributes) = 0;
   virtual int DestroyQp(ibv_qp* qp) = 0;
   virtual int ModifyQp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) = 0;
