@@ -5,7 +5,7 @@
 //   …
 //   const ThreadUsage used = ThreadUsage::Now() - before;
 //
-// Now() is about the calling thread and costs two system calls: not for the inside of a loop.
+// Now() is about the calling thread and costs a few system calls: not for the inside of a loop.
 #ifndef VERBSCOPE_CORE_HOST_THREAD_USAGE_H_
 #define VERBSCOPE_CORE_HOST_THREAD_USAGE_H_
 
@@ -20,6 +20,7 @@ struct ThreadUsage {
   int64_t involuntary_switches = 0;
   int64_t minor_faults = 0;
   int64_t major_faults = 0;
+  int64_t run_delay_ns = -1;  // ready to run, and not running; -1: the kernel does not count it
 
   // Of the calling thread since it started. What the system does not tell stays 0.
   static ThreadUsage Now();
@@ -27,6 +28,9 @@ struct ThreadUsage {
   friend ThreadUsage operator-(const ThreadUsage& later, const ThreadUsage& earlier);
   friend bool operator==(const ThreadUsage&, const ThreadUsage&) = default;
 };
+
+// CPU time of this process, all threads, in ns since it started.
+int64_t ProcessCpuNs();
 
 // Most memory this process has had resident at one time, in bytes; 0 when the system does not say.
 uint64_t PeakRssBytes();
