@@ -41,4 +41,25 @@ Expected<AtomicOp> ParseAtomicOp(std::string_view text) { return ChoiceOf(kAtomi
 std::string ToText(Arrival arrival) { return WordOf(kArrivals, arrival); }
 Expected<Arrival> ParseArrival(std::string_view text) { return ChoiceOf(kArrivals, text); }
 
+std::string ToText(Moderation moderation) {
+  return fmt::format("{}:{}us", moderation.count, moderation.period_us);
+}
+
+Expected<Moderation> ParseModeration(std::string_view text) {
+  std::string_view rest = text;
+  uint64_t count = 0;
+  if (TakeDigits(rest, count) && count >= 1 && count <= UINT16_MAX && rest.starts_with(':')) {
+    const Expected<int64_t> period = ParseDuration(rest.substr(1));
+    constexpr int64_t kUs = 1000;
+    if (period && *period % kUs == 0 && *period >= kUs && *period <= UINT16_MAX * kUs) {
+      return Moderation{.count = static_cast<uint16_t>(count),
+                        .period_us = static_cast<uint16_t>(*period / kUs)};
+    }
+  }
+  return UsageError(fmt::format("{} is not COUNT:PERIOD, a number of completions from 1 to 65535 "
+                                "and a time from 1us to 65535us",
+                                Quoted(text)),
+                    "write it as 16:8us");
+}
+
 }  // namespace verbscope

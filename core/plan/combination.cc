@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/plan/input_text.h"
+#include "core/plan/mode_plan.h"
 #include "core/plan/operation.h"
 #include "core/plan/plan.h"
 #include "core/plan/rnr_plan.h"
@@ -131,6 +132,11 @@ Status CheckWait(const Plan& plan, bool requester, WaitMode wait) {
         wait, fmt::format("{} waits busily, since each of its waits has a limit", plan.command),
         std::string(kLeaveOut));
   }
+  if (plan.command == kEventVsPoll) {
+    if (wait.kind == WaitKind::kBusy) return {};
+    return RefusedWait(wait, fmt::format("{} compares ways of waiting", plan.command),
+                       "name them with --modes");
+  }
   if (FindOperation(plan.command) == nullptr) return {};
   const Operation operation = OperationOf(plan);
   if (operation.shape == LoopShape::kPayloadPing && wait.uses_events()) {
@@ -159,6 +165,7 @@ Status CheckCombination(const Plan& plan) {
   if (const StepCommand* steps = FindStepCommand(plan.command); steps != nullptr) {
     return CheckSteps(plan, *steps);
   }
+  if (plan.command == kEventVsPoll) return CheckModeOptions(plan);
   const Operation operation = OperationOf(plan);
   for (const auto check : {CheckQueues, CheckRate, CheckSizesOf, CheckFlags}) {
     if (Status status = check(plan, operation); !status) return status;

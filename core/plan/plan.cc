@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/plan/input_text.h"
+#include "core/plan/mode_plan.h"
 #include "core/plan/operation.h"
 #include "core/plan/rnr_plan.h"
 #include "core/plan/step_commands.h"
@@ -139,6 +140,42 @@ Status CheckTimerCodes(const std::vector<uint32_t>& codes) {
   return {};
 }
 
+template <class T>
+Status CheckDistinct(std::string_view field, std::string_view option, const std::vector<T>& values,
+                     size_t most) {
+  if (Status status = Check({field, option, values.size(), 0, most}); !status) return status;
+  for (auto value = values.begin(); value != values.end(); ++value) {
+    if (std::find(values.begin(), value, *value) != value) {
+      return UsageError(fmt::format("{} ({}) holds one entry twice", field, option));
+    }
+  }
+  return {};
+}
+
+Status CheckModePlan(const Plan& plan) {
+  for (const Status& status :
+       {CheckDistinct("modes", "--modes", plan.modes, kMaxModes),
+        CheckDistinct("rates_per_s", "--rates", plan.rates_per_s, kMaxLoads),
+        CheckDistinct("busy_shares_percent", "--rates", plan.busy_shares_percent, kMaxLoads),
+        CheckDistinct("moderations", "--moderation", plan.moderations, kMaxModes),
+        CheckTime("p99_limit_ns", "--p99", plan.p99_limit_ns, 0)}) {
+    if (!status) return status;
+  }
+  for (const double rate : plan.rates_per_s) {
+    if (!(rate >= kMinRate && rate <= kMaxRate)) {
+      return UsageError(fmt::format("rates_per_s (--rates) holds {}, outside {} to {}", rate,
+                                    kMinRate, kMaxRate));
+    }
+  }
+  for (const double share : plan.busy_shares_percent) {
+    if (!(share >= 1 && share <= 100)) {
+      return UsageError(
+          fmt::format("busy_shares_percent (--rates) holds {}, outside 1 to 100", share));
+    }
+  }
+  return {};
+}
+
 Status CheckChanges(const std::vector<PlanChange>& changes) {
   if (changes.size() > kMaxChanges) {
     return UsageError(
@@ -170,12 +207,14 @@ tl::unexpected<Error> Refused(std::string message, std::string cause, std::strin
 
 // What must be refused, because lowering it would measure something else.
 Status CheckLimits(const Plan& plan, const ServerLimits& limits) {
-  if (FindOperation(plan.command) == nullptr && FindStepCommand(plan.command) == nullptr) {
+  if (FindOperation(plan.command) == nullptr && FindStepCommand(plan.command) == nullptr &&
+      plan.command != kEventVsPoll) {
     std::string known;
     for (const Operation& operation : Operations()) {
       known += (known.empty() ? "" : ", ") + std::string(operation.command);
     }
     for (const StepCommand& steps : StepCommands()) known += ", " + std::string(steps.command);
+    known += ", " + std::string(kEventVsPoll);
     return Refused(fmt::format("no server runs {}", Quoted(plan.command)), "known are " + known,
                    "use the same version of verbscope on both sides");
   }
@@ -183,9 +222,10 @@ Status CheckLimits(const Plan& plan, const ServerLimits& limits) {
     return Refused(status.error().message, "the plan asks for something else",
                    "use the same version of verbscope on both sides");
   }
-  if (const uint64_t results = uint64_t{plan.repeat} * plan.sizes_bytes.size();
-      results > kMaxResults) {
-    return Refused(fmt::format("{} results (sizes times repeats)", results),
+  uint64_t results = uint64_t{plan.repeat} * plan.sizes_bytes.size();
+  if (plan.command == kEventVsPoll) results *= ModesOf(plan).size() * LoadsOf(plan).size();
+  if (results > kMaxResults) {
+    return Refused(fmt::format("{} results (points times repeats)", results),
                    fmt::format("one run gives at most {}", kMaxResults), "lower --repeat");
   }
   const uint64_t largest = *std::max_element(plan.sizes_bytes.begin(), plan.sizes_bytes.end());
@@ -244,11 +284,13 @@ Status Validate(const Plan& plan) {
   if (Status status = CheckNumbers(plan); !status) return status;
   if (Status status = CheckModes(plan); !status) return status;
   if (Status status = CheckTimerCodes(plan.timer_codes); !status) return status;
+  if (Status status = CheckModePlan(plan); !status) return status;
   return CheckChanges(plan.changes);
 }
 
 int64_t PlannedNs(const Plan& plan) {
   if (plan.command == kRnrTest) return RnrTestPlannedNs(plan);
+  if (plan.command == kEventVsPoll) return EventVsPollPlannedNs(plan);
   // What is counted takes a known time at a given rate only.
   const auto phase_ns = [&plan](const std::optional<uint64_t>& messages, int64_t ns) -> __int128 {
     if (!messages) return ns;

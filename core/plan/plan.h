@@ -43,6 +43,16 @@ std::string DurationText(int64_t ns);
 // for it: it is asked for by name). Ascending, without duplicates, none above kMaxMessageBytes.
 Expected<std::vector<uint64_t>> ParseSizes(std::string_view text);
 
+// Holding events back: one for every `count` completions, or `period_us` after the first of them,
+// whichever is first (ibv_modify_cq(3)).
+struct Moderation {
+  uint16_t count = 1;      // 1 … 65535
+  uint16_t period_us = 1;  // 1 … 65535
+  friend bool operator==(const Moderation&, const Moderation&) = default;
+};
+std::string ToText(Moderation moderation);  // "16:8us"
+Expected<Moderation> ParseModeration(std::string_view text);
+
 enum class InlineKind { kAuto, kOff, kBytes };
 struct InlineMode {
   InlineKind kind = InlineKind::kAuto;
@@ -103,7 +113,15 @@ struct Plan {
   bool quick = false;  // commands of several steps choose the shorter ones
   // rnr-test only: the RNR timers it measures, distinct codes 0 … 31; empty: rnr_plan.h chooses.
   std::vector<uint32_t> timer_codes;
-  uint32_t mtu_bytes = 0;  // 256, 512 … 4096; 0: the smaller of both ports
+  // event-vs-poll only (mode_plan.h): the ways of waiting it compares, the loads, each a rate or a
+  // share of the rate that busy polling sustains, and moderations of event mode. Distinct, at most
+  // kMaxModes and kMaxLoads of them. The plan of one of its points holds at most one of each.
+  std::vector<WaitMode> modes;
+  std::vector<double> rates_per_s;          // kMinRate … kMaxRate
+  std::vector<double> busy_shares_percent;  // 1 … 100
+  std::vector<Moderation> moderations;
+  int64_t p99_limit_ns = 0;  // which mode is the cheapest within this p99; 0: not asked
+  uint32_t mtu_bytes = 0;    // 256, 512 … 4096; 0: the smaller of both ports
 
   // RC attributes, as codes of the InfiniBand specification.
   uint32_t timeout_code = 14;    // 1 … 31: 4.096 us * 2^code; 0 (no limit) in rnr-test only
@@ -138,6 +156,8 @@ inline constexpr uint32_t kMaxDepth = 65536;
 inline constexpr uint32_t kMaxSignalEvery = 16384;
 // Sizes times repeats of one plan: each result stays in memory until the report, some 50 KiB.
 inline constexpr uint64_t kMaxResults = 2000;
+inline constexpr size_t kMaxModes = 16;
+inline constexpr size_t kMaxLoads = 16;
 inline constexpr double kMinRate = 0.01;
 inline constexpr double kMaxRate = 1e9;
 inline constexpr uint32_t kMaxInlineBytes = 65536;

@@ -10,6 +10,13 @@ namespace {
 
 using nlohmann::json;
 
+template <class T>
+json TextsJson(const std::vector<T>& values) {
+  json array = json::array();
+  for (const T& value : values) array.push_back(ToText(value));
+  return array;
+}
+
 json ChangeJson(const PlanChange& change) {
   return {
       {"field", change.field}, {"asked", change.asked}, {"used", change.used}, {"why", change.why}};
@@ -32,6 +39,28 @@ void GetParsed(JsonFields& fields, const char* key, Parser parse, T& value) {
   } else {
     fields.Adopt(std::move(parsed.error()));
   }
+}
+
+// A list of such texts; absent: the list stays.
+template <class T, class Parser>
+void GetParsedList(JsonFields& fields, const json& plan, const char* key, size_t most, Parser parse,
+                   std::vector<T>& values) {
+  if (!plan.is_object() || !plan.contains(key)) return;
+  std::vector<std::string> texts;
+  fields.GetArray(key, texts, most);
+  if (!fields.ok()) return;
+  values.clear();
+  for (const std::string& text : texts) {
+    auto parsed = parse(text);
+    if (!parsed) return fields.Adopt(std::move(parsed.error()));
+    values.push_back(std::move(*parsed));
+  }
+}
+
+template <class T>
+void GetNumbers(JsonFields& fields, const json& plan, const char* key, size_t most,
+                std::vector<T>& values) {
+  if (plan.is_object() && plan.contains(key)) fields.GetArray(key, values, most);
 }
 
 void GetChanges(JsonFields& fields, const json& plan, std::vector<PlanChange>& changes) {
@@ -76,6 +105,11 @@ json ToJson(const Plan& plan) {
       {"arrival", ToText(plan.arrival)},
       {"quick", plan.quick},
       {"timer_codes", plan.timer_codes},
+      {"modes", TextsJson(plan.modes)},
+      {"rates_per_s", plan.rates_per_s},
+      {"busy_shares_percent", plan.busy_shares_percent},
+      {"moderations", TextsJson(plan.moderations)},
+      {"p99_limit_ns", plan.p99_limit_ns},
       {"mtu_bytes", plan.mtu_bytes},
       {"timeout_code", plan.timeout_code},
       {"retry_count", plan.retry_count},
@@ -116,9 +150,12 @@ Expected<Plan> PlanFromJson(const json& object) {
   fields.GetOr("rate_per_s", plan.rate_per_s);
   GetParsed(fields, "arrival", ParseArrival, plan.arrival);
   fields.GetOr("quick", plan.quick);
-  if (object.is_object() && object.contains("timer_codes")) {
-    fields.GetArray("timer_codes", plan.timer_codes, kRnrTimerCodes);
-  }
+  GetNumbers(fields, object, "timer_codes", kRnrTimerCodes, plan.timer_codes);
+  GetParsedList(fields, object, "modes", kMaxModes, ParseWaitMode, plan.modes);
+  GetNumbers(fields, object, "rates_per_s", kMaxLoads, plan.rates_per_s);
+  GetNumbers(fields, object, "busy_shares_percent", kMaxLoads, plan.busy_shares_percent);
+  GetParsedList(fields, object, "moderations", kMaxModes, ParseModeration, plan.moderations);
+  fields.GetOr("p99_limit_ns", plan.p99_limit_ns);
   fields.GetOr("mtu_bytes", plan.mtu_bytes);
   fields.GetOr("timeout_code", plan.timeout_code);
   fields.GetOr("retry_count", plan.retry_count);

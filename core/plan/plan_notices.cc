@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/causes/rc_timers.h"
+#include "core/plan/mode_plan.h"
 #include "core/plan/operation.h"
 #include "core/plan/plan.h"
 #include "core/plan/rnr_plan.h"
@@ -26,6 +27,13 @@ void AddRnrTest(const Plan& plan, std::vector<std::string>& notices) {
       fmt::format("the starved steps keep {} messages in flight against {} receives, more than "
                   "the peer can take, on purpose",
                   kStarvedInFlight, kStarvedReceives));
+}
+
+void AddEventVsPoll(const Plan& plan, std::vector<std::string>& notices) {
+  notices.push_back(fmt::format(
+      "event-vs-poll takes about {} here: {} ways of waiting, {} loads, {} run{} of {} each",
+      Seconds(EventVsPollPlannedNs(plan)), ModesOf(plan).size(), LoadsOf(plan).size(), plan.repeat,
+      plan.repeat == 1 ? "" : "s", DurationText(plan.duration_ns)));
 }
 
 void AddStarvation(const Plan& plan, std::vector<std::string>& notices) {
@@ -52,6 +60,7 @@ void AddStarvation(const Plan& plan, std::vector<std::string>& notices) {
 std::vector<std::string> PlanNotices(const Plan& plan) {
   std::vector<std::string> notices;
   if (plan.command == kRnrTest) AddRnrTest(plan, notices);
+  if (plan.command == kEventVsPoll) AddEventVsPoll(plan, notices);
   AddStarvation(plan, notices);
   const std::vector<uint32_t> codes =
       plan.command == kRnrTest ? TimerCodesOf(plan) : std::vector<uint32_t>();
