@@ -91,6 +91,9 @@ Expected<T> Finish(JsonFields& fields, T value) {
 OrderedJson MetricsJson(const Metrics& metrics, ResultForm form);
 Expected<Metrics> MetricsFromJson(const nlohmann::json& json);
 
+OrderedJson ModesJson(const ModeSummary& modes);
+Expected<ModeSummary> ModesFromJson(const nlohmann::json& json);
+
 OrderedJson LatencyJson(const LatencyMetrics& latency, ResultForm form);
 Expected<LatencyMetrics> LatencyFromJson(const nlohmann::json& json);
 

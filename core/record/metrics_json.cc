@@ -55,6 +55,10 @@ OrderedJson CpuJson(const CpuMetrics& cpu) {
       {"empty_wakeups", cpu.empty_wakeups},
       {"lost_wakeups", cpu.lost_wakeups},
       {"completions_per_event", OrNull(cpu.completions_per_event)},
+      {"process_cpu_s", OrNull(cpu.process_cpu_s)},
+      {"run_delay_s", OrNull(cpu.run_delay_s)},
+      {"core", OrNull(cpu.core)},
+      {"vector_core", OrNull(cpu.vector_core)},
   };
 }
 
@@ -70,6 +74,10 @@ Expected<CpuMetrics> CpuFromJson(const json& object) {
   fields.Get("empty_wakeups", cpu.empty_wakeups);
   fields.Get("lost_wakeups", cpu.lost_wakeups);
   fields.Get("completions_per_event", cpu.completions_per_event);
+  fields.Get("process_cpu_s", cpu.process_cpu_s);
+  fields.Get("run_delay_s", cpu.run_delay_s);
+  fields.Get("core", cpu.core);
+  fields.Get("vector_core", cpu.vector_core);
   return Finish(fields, cpu);
 }
 

@@ -47,6 +47,8 @@ class Maker {
     point.wait = Coin() ? "busy" : "event";
     point.spin_ns = MaybeInt<int64_t>();
     point.rate_per_s = MaybeReal();
+    point.busy_share_percent = MaybeReal();
+    point.moderation = Maybe([this] { return Text(); });
     point.tx_depth = MaybeInt<uint32_t>();
     point.timer_code = MaybeInt<uint32_t>();
     point.imm = Maybe([this] { return Coin(); });
@@ -84,6 +86,10 @@ class Maker {
     if (Coin()) {
       metrics.cpu = {Real(),    MaybeReal(), MaybeReal(), Below(99),  Below(99),
                      Below(99), Below(99),   Below(2),    MaybeReal()};
+      metrics.cpu->process_cpu_s = MaybeReal();
+      metrics.cpu->run_delay_s = MaybeReal();
+      metrics.cpu->core = MaybeInt<int>();
+      metrics.cpu->vector_core = MaybeInt<int>();
     }
     if (Coin()) metrics.rnr = MakeRnr();
     for (uint32_t i = 0, n = Below(4); i < n; ++i) metrics.counters[Text()] = Below(1000) - 500;
@@ -126,7 +132,39 @@ class Maker {
     side.clock = Maybe([this] {
       return ClockRecord{"tsc", Coin(), MaybeReal(), MaybeReal(), MaybeReal(), MaybeReal()};
     });
+    side.jitter_floor = Maybe(
+        [this] { return JitterFloor{Real(), Below(9'000'000), Real(), Real(), Real(), Real()}; });
     return side;
+  }
+
+  ModeRow MakeModeRow() {
+    ModeRow row;
+    row.load = Text();
+    row.mode = Text();
+    row.offered_per_s = MaybeReal();
+    row.achieved_per_s = MaybeReal();
+    row.samples = Below(1'000);
+    for (std::optional<int64_t>* ns : {&row.p50_ns, &row.p99_ns, &row.p99_9_ns, &row.max_ns}) {
+      *ns = MaybeInt<int64_t>();
+    }
+    row.utilization = MaybeReal();
+    row.us_per_message = MaybeReal();
+    row.completions_per_event = MaybeReal();
+    row.lost_wakeups = Below(3);
+    for (std::optional<Difference>* difference : {&row.p50_more_ns, &row.cpu_saved_percent}) {
+      *difference = Maybe([this] { return Difference{Real(), MaybeReal(), MaybeReal()}; });
+    }
+    return row;
+  }
+
+  ModeSummary MakeModes() {
+    ModeSummary modes;
+    modes.busy_sustains_per_s = MaybeReal();
+    for (uint32_t i = 0, n = Below(3); i < n; ++i) modes.rows.push_back(MakeModeRow());
+    for (std::vector<std::string>* texts : {&modes.unsuited, &modes.sentences, &modes.advice}) {
+      for (uint32_t i = 0, n = Below(3); i < n; ++i) texts->push_back(Text());
+    }
+    return modes;
   }
 
   Error MakeError() {
@@ -245,6 +283,7 @@ Record RandomRecord(std::mt19937_64& random, bool hostile) {
                             make.MaybeInt<uint64_t>()});
     record.notices.push_back(make.Text());
   }
+  record.modes = make.Maybe([&make] { return make.MakeModes(); });
   record.error = make.Maybe([&make] { return make.MakeError(); });
   if (record.command == "devices") {
     for (uint32_t i = 0, n = make.Below(3); i < n; ++i) {

@@ -27,6 +27,9 @@ struct Point {
   std::string wait;  // kind only: "busy", "busy:pause", "event", "solicited", "hybrid"
   std::optional<int64_t> spin_ns;
   std::optional<double> rate_per_s;  // absent: closed loop
+  // event-vs-poll: the rate is this share of what busy polling sustained.
+  std::optional<double> busy_share_percent;
+  std::optional<std::string> moderation;  // of events: "16:8us"
   std::optional<uint32_t> tx_depth;
   std::optional<uint32_t> timer_code;
   std::optional<bool> imm;               // true: with immediate data
@@ -97,6 +100,13 @@ struct CpuMetrics {
   uint64_t empty_wakeups = 0;
   uint64_t lost_wakeups = 0;
   std::optional<double> completions_per_event;
+  // Of the whole process, helper threads and, in a loopback run, the other side included.
+  std::optional<double> process_cpu_s = {};
+  // How long the measuring thread was ready to run and another had the CPU: the scheduler's part of
+  // every wake-up.
+  std::optional<double> run_delay_s = {};
+  std::optional<int> core = {};         // CPU that the measuring thread was on at the end
+  std::optional<int> vector_core = {};  // CPU that takes the completion vector's interrupts
 };
 
 // One request that met no receive until its retries were used up.
@@ -155,6 +165,18 @@ struct ClockRecord {
   std::optional<double> overhead_ns;
 };
 
+// What the host alone does to a thread that never rests: how long it did not run although it wanted
+// to. No wait can be shorter than that; the tail of a latency that is not longer is the host's.
+struct JitterFloor {
+  double seconds = 0;  // watched for
+  int64_t max_gap_ns = 0;
+  double gaps_over_1us_per_s = 0;
+  double gaps_over_10us_per_s = 0;
+  double gaps_over_100us_per_s = 0;
+  double lost_share = 0;  // of the time, in gaps over 1 us; 0 … 1
+  friend bool operator==(const JitterFloor&, const JitterFloor&) = default;
+};
+
 struct GidRecord {
   int index = 0;
   std::string value;
@@ -188,6 +210,7 @@ struct SideRecord {
   std::vector<int> pinned_cpus;
   std::optional<DeviceRecord> device;
   std::optional<ClockRecord> clock;
+  std::optional<JitterFloor> jitter_floor = {};
 };
 
 struct CheckRow {
@@ -197,6 +220,46 @@ struct CheckRow {
   std::string observed = {};
   std::string why = {};
   std::string source = {};
+};
+
+// A difference between two ways of doing the same, from runs that took turns.
+struct Difference {
+  double value = 0;
+  // 95 % by Student's t over the runs' differences; absent with a single run.
+  std::optional<double> low = {};
+  std::optional<double> high = {};
+  friend bool operator==(const Difference&, const Difference&) = default;
+};
+
+// One way of waiting under one load, all runs together. CPU figures are those of the responder,
+// whose CPU no pacer uses.
+struct ModeRow {
+  std::string load;  // "closed loop", "10,000/s", "80 % of busy: 640,000/s", "streaming"
+  std::string mode;  // "busy", "event", "hybrid:20us", "event 16:8us"
+  std::optional<double> offered_per_s = {};  // open loop
+  std::optional<double> achieved_per_s = {};
+  uint64_t samples = 0;
+  std::optional<int64_t> p50_ns = {};
+  std::optional<int64_t> p99_ns = {};
+  std::optional<int64_t> p99_9_ns = {};
+  std::optional<int64_t> max_ns = {};
+  std::optional<double> utilization = {};     // of one CPU
+  std::optional<double> us_per_message = {};  // CPU time
+  std::optional<double> completions_per_event = {};
+  uint64_t lost_wakeups = 0;
+  // Against busy polling under the same load; absent for busy polling itself.
+  std::optional<Difference> p50_more_ns = {};
+  // Of what busy polling takes: of the time, in streaming per message.
+  std::optional<Difference> cpu_saved_percent = {};
+};
+
+// What event-vs-poll makes of its results.
+struct ModeSummary {
+  std::optional<double> busy_sustains_per_s = {};  // absent: not asked
+  std::vector<ModeRow> rows = {};
+  std::vector<std::string> unsuited = {};   // "solicited, streaming: why"
+  std::vector<std::string> sentences = {};  // where modes cross
+  std::vector<std::string> advice = {};     // which to use for what
 };
 
 struct GateRow {
@@ -225,6 +288,7 @@ struct Record {
   std::optional<SideRecord> remote;
   std::vector<Result> results;
   std::vector<CheckRow> checks;
+  std::optional<ModeSummary> modes = {};  // command `event-vs-poll` only
   std::vector<GateRow> gates;
   std::vector<std::string> notices;
   std::optional<Error> error;

@@ -185,6 +185,7 @@ OrderedJson ToJson(const Record& record) {
   if (record.command == "devices") object["devices"] = ArrayOf(record.devices, DeviceSummaryJson);
   object["results"] = ArrayOf(record.results, [](const Result& result) { return ToJson(result); });
   object["checks"] = ArrayOf(record.checks, [](const CheckRow& check) { return ToJson(check); });
+  if (record.modes) object["modes"] = ModesJson(*record.modes);
   object["gates"] = ArrayOf(record.gates, GateJson);
   object["notices"] = Texts(record.notices);
   object["error"] = record.error ? ToJson(*record.error) : OrderedJson(nullptr);
@@ -216,6 +217,7 @@ Expected<Record> RecordFromJson(const json& object) {
   }
   GetRows(fields, "results", ResultFromJson, record.results);
   GetRows(fields, "checks", CheckRowFromJson, record.checks);
+  GetObject(fields, "modes", ModesFromJson, record.modes);
   GetRows(fields, "gates", GateFromJson, record.gates);
   fields.GetArray("notices", record.notices, kMaxRows);
   for (std::string& notice : record.notices) notice = Printable(notice, kMaxTextBytes);

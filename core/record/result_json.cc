@@ -14,6 +14,10 @@ OrderedJson PointJson(const Point& point) {
   object["wait"] = Name(point.wait);
   if (point.spin_ns) object["spin_ns"] = *point.spin_ns;
   if (point.rate_per_s) object["rate_per_s"] = Number(*point.rate_per_s);
+  if (point.busy_share_percent) {
+    object["busy_share_percent"] = Number(*point.busy_share_percent);
+  }
+  if (point.moderation) object["moderation"] = Name(*point.moderation);
   if (point.tx_depth) object["tx_depth"] = *point.tx_depth;
   if (point.timer_code) object["timer_code"] = *point.timer_code;
   if (point.imm) object["imm"] = *point.imm;
@@ -34,6 +38,9 @@ Expected<Point> PointFromJson(const json& object) {
   GetName(fields, "wait", point.wait);
   fields.Get("spin_ns", point.spin_ns);
   fields.Get("rate_per_s", point.rate_per_s);
+  fields.Get("busy_share_percent", point.busy_share_percent);
+  fields.Get("moderation", point.moderation);
+  if (point.moderation) point.moderation = Printable(*point.moderation, kMaxTextBytes);
   fields.Get("tx_depth", point.tx_depth);
   fields.Get("timer_code", point.timer_code);
   fields.Get("imm", point.imm);

@@ -94,6 +94,29 @@ Expected<ClockRecord> ClockFromJson(const json& object) {
   return Finish(fields, std::move(clock));
 }
 
+OrderedJson FloorJson(const JitterFloor& floor) {
+  return {
+      {"seconds", Number(floor.seconds)},
+      {"max_gap_ns", floor.max_gap_ns},
+      {"gaps_over_1us_per_s", Number(floor.gaps_over_1us_per_s)},
+      {"gaps_over_10us_per_s", Number(floor.gaps_over_10us_per_s)},
+      {"gaps_over_100us_per_s", Number(floor.gaps_over_100us_per_s)},
+      {"lost_share", Number(floor.lost_share)},
+  };
+}
+
+Expected<JitterFloor> FloorFromJson(const json& object) {
+  JitterFloor floor;
+  JsonFields fields(object, "jitter_floor", ErrorClass::kRun);
+  GetNumber(fields, "seconds", floor.seconds);
+  fields.Get("max_gap_ns", floor.max_gap_ns);
+  GetNumber(fields, "gaps_over_1us_per_s", floor.gaps_over_1us_per_s);
+  GetNumber(fields, "gaps_over_10us_per_s", floor.gaps_over_10us_per_s);
+  GetNumber(fields, "gaps_over_100us_per_s", floor.gaps_over_100us_per_s);
+  GetNumber(fields, "lost_share", floor.lost_share);
+  return Finish(fields, floor);
+}
+
 }  // namespace
 
 OrderedJson ToJson(const SideRecord& side) {
@@ -106,7 +129,7 @@ OrderedJson ToJson(const SideRecord& side) {
       {"pinned_cpus", side.pinned_cpus},
       {"device", side.device ? DeviceJson(*side.device) : OrderedJson(nullptr)},
       {"clock", side.clock ? ClockJson(*side.clock) : OrderedJson(nullptr)},
-      {"jitter_floor", nullptr},
+      {"jitter_floor", side.jitter_floor ? FloorJson(*side.jitter_floor) : OrderedJson(nullptr)},
   };
 }
 
@@ -122,6 +145,7 @@ Expected<SideRecord> SideFromJson(const json& object) {
   fields.GetArray("pinned_cpus", side.pinned_cpus, kMaxCpus);
   GetObject(fields, "device", DeviceFromJson, side.device);
   GetObject(fields, "clock", ClockFromJson, side.clock);
+  GetObject(fields, "jitter_floor", FloorFromJson, side.jitter_floor);
   return Finish(fields, std::move(side));
 }
 
