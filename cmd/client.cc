@@ -165,7 +165,8 @@ Status RunClient(const ClientOptions& options, const Plan& plan, DeviceProvider&
   const SessionContext context{
       .provider = provider,
       .interrupt = ProcessInterrupt(),
-      .notice = [&output](const std::string& text) { output.Notice(text); }};
+      .notice = [&output](const std::string& text) { output.Notice(text); },
+      .progress = [&output](const std::string& text) { output.Progress(text); }};
   return peer.loopback ? RunLoopback(context, std::move(requester), output, record)
                        : RunRemote(peer, context, std::move(requester), output, record);
 }

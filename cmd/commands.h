@@ -19,6 +19,7 @@ struct Command {
 };
 
 Command AddDevices(CLI::App& app, DeviceProvider& provider);
+Command AddEventVsPoll(CLI::App& app, DeviceProvider& provider);
 Command AddImm(CLI::App& app, DeviceProvider& provider);
 std::vector<Command> AddMeasuringCommands(CLI::App& app, DeviceProvider& provider);
 Command AddRnrTest(CLI::App& app, DeviceProvider& provider);

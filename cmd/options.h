@@ -77,11 +77,16 @@ struct PlanOptions {
   uint32_t flow_label = 0;
   uint32_t pkey_index = 0;
   uint32_t hop_limit = 64;
-  uint32_t repeat = 1;
+  std::optional<uint32_t> repeat;  // absent: the command's default
   std::string interval = "100ms";
   std::string deadline;
   bool quick = false;
   std::optional<std::string> timer_codes;  // rnr-test only
+  // event-vs-poll only
+  std::optional<std::string> modes;
+  std::optional<std::string> rates;
+  std::optional<std::string> moderation;
+  std::optional<std::string> p99_limit;
   bool imm = false;
   bool bidirectional = false;
   bool verify = false;
@@ -94,6 +99,10 @@ void AddPlanOptions(CLI::App& app, PlanOptions& options);
 void AddPathOptions(CLI::App& app, PlanOptions& options);
 // Those of a command of steps (core/plan/step_commands.h): size, iterations, path.
 void AddStepOptions(CLI::App& app, PlanOptions& options, const std::string& iterations_help);
+// Those of event-vs-poll: what is compared, under which loads.
+void AddModeOptions(CLI::App& app, PlanOptions& options);
+// And what they say, with the defaults of that command. The rest of `plan` is filled already.
+Status ParseModeOptions(const PlanOptions& options, Plan& plan);
 // Parsed and validated; kUsage with the option's name otherwise.
 Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command);
 

@@ -86,7 +86,21 @@ void Output::Notice(const std::string& text) {
 }
 
 void Output::Say(const std::string& text) const {
+  EndProgress();
   if (!options_.quiet) WriteStandardError(text);
+}
+
+void Output::Progress(const std::string& text) {
+  if (options_.quiet || ::isatty(STDERR_FILENO) == 0) return;
+  // To the beginning of the line, and what stood there is cleared behind the new text.
+  (void)!WriteAll(STDERR_FILENO, "\r" + text + "\x1b[K");
+  progress_shown_ = true;
+}
+
+void Output::EndProgress() const {
+  if (!progress_shown_) return;
+  progress_shown_ = false;
+  (void)!WriteAll(STDERR_FILENO, "\r\x1b[K");
 }
 
 int Output::Fail(Error error, bool text) {
@@ -97,6 +111,7 @@ int Output::Fail(Error error, bool text) {
 }
 
 int Output::Finish(bool text) {
+  EndProgress();
   record_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   std::string document;
   if (!options_.json_file.empty() && !file_refused_) {

@@ -28,6 +28,10 @@ class Output {
   // Said at once on standard error only: progress, places in a queue.
   void Say(const std::string& text) const;
 
+  // The same for what is being done right now, on a line that the next one replaces; on a terminal
+  // only.
+  void Progress(const std::string& text);
+
   // Before a command does its work: whether its document can be kept. A run of minutes whose result
   // has nowhere to go is refused at once. Fails with the usage class.
   Status CheckDestinations();
@@ -47,7 +51,10 @@ class Output {
 
   const OutputOptions options_;
   Record& record_;
-  bool file_refused_ = false;  // said already that --json-file cannot be written
+  void EndProgress() const;
+
+  mutable bool progress_shown_ = false;  // a line without an end stands on the terminal
+  bool file_refused_ = false;            // said already that --json-file cannot be written
   std::mutex mutex_;
   std::chrono::steady_clock::time_point start_;
 };

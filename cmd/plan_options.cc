@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "cmd/options.h"
+#include "core/plan/mode_plan.h"
 #include "core/plan/operation.h"
 #include "core/plan/rnr_plan.h"
 #include "core/plan/step_commands.h"
@@ -82,25 +82,11 @@ std::string DefaultSize(const Plan& plan) {
   return plan.command == "atomic-lat" ? "8" : "64";
 }
 
-// "--rate 100K" is 100,000: messages are counted in thousands, not in powers of two.
 Status ParseRate(const std::string& text, Plan& plan) {
-  constexpr std::string_view kSuffixes = "kKmM";
-  std::string digits = text;
-  double factor = 1;
-  if (!digits.empty() && kSuffixes.find(digits.back()) != std::string_view::npos) {
-    factor = digits.back() == 'k' || digits.back() == 'K' ? 1e3 : 1e6;
-    digits.pop_back();
-  }
-  const char* const end = digits.data() + digits.size();
-  const auto [rest, code] = std::from_chars(digits.data(), end, plan.rate_per_s);
-  plan.rate_per_s *= factor;
-  if (code == std::errc() && rest == end && plan.rate_per_s >= kMinRate &&
-      plan.rate_per_s <= kMaxRate) {
-    return {};
-  }
-  return Fail(Usage(fmt::format("--rate {} is not a number of messages per second from {} to {}",
-                                text, kMinRate, kMaxRate),
-                    "give a number, such as 100000 or 100K"));
+  Expected<double> rate = ParseRatePerS(text);
+  if (!rate) return Fail(NameOption(std::move(rate.error()), "--rate", text));
+  plan.rate_per_s = *rate;
+  return {};
 }
 
 // Sizes, depths and what the command's messages carry; defaults depend on each other.
@@ -227,9 +213,8 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
       ->type_name("MODE")
       ->capture_default_str();
   AddPathOptions(app, o);
-  app.add_option("--repeat", o.repeat, "runs, each with fresh queue pairs")
-      ->type_name("N")
-      ->capture_default_str();
+  app.add_option("--repeat", o.repeat, "runs, each with fresh queue pairs (default: 1)")
+      ->type_name("N");
   app.add_option("--interval", o.interval, "length of a row of the time series")
       ->type_name("TIME")
       ->capture_default_str();
@@ -297,7 +282,10 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
   plan.flow_label = options.flow_label;
   plan.pkey_index = options.pkey_index;
   plan.hop_limit = options.hop_limit;
-  plan.repeat = options.repeat;
+  plan.repeat = options.repeat.value_or(1);
+  if (command == kEventVsPoll) {
+    if (Status modes = ParseModeOptions(options, plan); !modes) return Fail(modes.error());
+  }
   if (plan.deadline_ns != 0 && plan.deadline_ns < PlannedNs(plan)) {
     return Fail(Usage(fmt::format("--deadline {} is shorter than the plan itself, {}",
                                   DurationText(plan.deadline_ns), DurationText(PlannedNs(plan))),

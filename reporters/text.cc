@@ -19,6 +19,10 @@ namespace {
 // several measurements become tables.
 void DrawResults(const Record& record, Canvas& canvas) {
   const bool verbose = canvas.options().verbose;
+  if (record.modes) {
+    DrawModes(record, canvas);
+    if (!verbose) return;  // every run on its own is for whoever asks for all
+  }
   DrawRnr(record.results, canvas);
   // Those have their tables; a histogram of starved messages is for whoever asks for all.
   std::vector<Result> results;

@@ -34,6 +34,9 @@ std::string DefinitionText(const LatencyMetrics& latency, const std::string& op)
 // text_rnr.cc: the tables of rnr-test, of the results that hold such numbers.
 void DrawRnr(const std::vector<Result>& results, Canvas& canvas);
 
+// text_modes.cc: tables, plots and sentences of event-vs-poll. Needs record.modes.
+void DrawModes(const Record& record, Canvas& canvas);
+
 // text_table.cc: several results, one line each, in groups that differ by size or run only.
 void DrawTable(const std::vector<Result>& results, Canvas& canvas);
 

@@ -196,12 +196,18 @@ Status Endpoint::CreateCqs(uint32_t send_wr, uint32_t recv_wr) {
                                            .comp_vector = sends_wake ? options_.comp_vector : 0});
   if (!send_cq) return Fail(std::move(send_cq.error()));
   send_cq_ = std::move(*send_cq);
-  if (one_cq()) return {};
+  if (one_cq()) return Moderate(send_cq_.get());
   Expected<Cq> recv_cq = device_.CreateCq(
       {.cqe = recv_wr, .channel = channel_.get(), .comp_vector = options_.comp_vector});
   if (!recv_cq) return Fail(std::move(recv_cq.error()));
   recv_cq_ = std::move(*recv_cq);
-  return {};
+  return Moderate(recv_cq_.get());
+}
+
+Status Endpoint::Moderate(ibv_cq* cq) {
+  if (plan_.moderations.empty() || !channel_) return {};
+  const Moderation moderation = plan_.moderations.front();
+  return device_.ModerateCq(cq, moderation.count, moderation.period_us);
 }
 
 EndpointInfo Endpoint::Info() const {

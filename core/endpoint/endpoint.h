@@ -101,6 +101,7 @@ class Endpoint {
   Status ChooseInline();
   Status CreateQueues();
   Status CreateCqs(uint32_t send_wr, uint32_t recv_wr);
+  Status Moderate(ibv_cq* cq);  // the one that wakes
   ibv_recv_wr ReceiveRequest(size_t qp_index);
   void BuildSend(const EndpointInfo& remote);
   void BuildReceives(size_t qp_index);

@@ -58,25 +58,6 @@ Error PayloadError(const Operation& operation, uint64_t size_bytes, std::string_
   return error;
 }
 
-CpuMetrics MakeCpuMetrics(const LoopOutcome& outcome, const ThreadUsage& usage, uint64_t messages,
-                          double seconds) {
-  CpuMetrics cpu;
-  cpu.cpu_s = static_cast<double>(usage.cpu_ns) * 1e-9;
-  if (seconds > 0) cpu.utilization = std::min(1.0, cpu.cpu_s / seconds);
-  if (messages > 0) cpu.us_per_message = cpu.cpu_s * 1e6 / static_cast<double>(messages);
-  cpu.voluntary_switches = static_cast<uint64_t>(usage.voluntary_switches);
-  cpu.involuntary_switches = static_cast<uint64_t>(usage.involuntary_switches);
-  cpu.events = outcome.wait.events;
-  cpu.empty_wakeups = outcome.wait.empty_wakeups;
-  cpu.lost_wakeups = outcome.wait.lost_wakeups;
-  if (outcome.wait.events > 0) {
-    const uint64_t taken = outcome.completions > 0 ? outcome.completions : outcome.received;
-    cpu.completions_per_event =
-        static_cast<double>(taken) / static_cast<double>(outcome.wait.events);
-  }
-  return cpu;
-}
-
 }  // namespace
 
 Status PointRun::Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64_t> passed_bytes) {
@@ -130,14 +111,14 @@ Status PointRun::RunPhase(LoopLength length, bool measured) {
     if (Status status = Barrier(link_, "payload", deadline_); !status) return status;
   }
   Phase phase(role_, operation_, plan_, side_, *endpoint_, monitor_);
-  const ThreadUsage before = ThreadUsage::Now();
+  const CpuAccount account;
   LoopOutcome outcome = phase.Run(length);
-  const ThreadUsage usage = ThreadUsage::Now() - before;
+  CpuMetrics cpu = CloseAccount(account, outcome);
   phase.Finish(outcome);
   const bool done = part_.sends ? outcome.end == LoopEnd::kComplete : WasDone(outcome);
   Status status = done ? FinishTogether(phase, outcome) : Fail(FailureOf(outcome));
   if (measured) {
-    FillResult(outcome, phase, usage);
+    FillResult(outcome, phase, std::move(cpu));
   } else {
     warmup_ = phase.Latency();
     warmup_bandwidth_ = phase.Bandwidth();
@@ -271,6 +252,10 @@ Point PointRun::MakePoint() const {
   if (wait.kind == WaitKind::kHybrid) point.spin_ns = wait.spin_ns;
   point.tx_depth = endpoint_->depth();
   if (plan_.rate_per_s > 0) point.rate_per_s = plan_.rate_per_s;
+  if (!plan_.busy_shares_percent.empty()) {
+    point.busy_share_percent = plan_.busy_shares_percent.front();
+  }
+  if (!plan_.moderations.empty()) point.moderation = ToText(plan_.moderations.front());
   if (plan_.imm) point.imm = true;
   if (plan_.bidirectional) point.bidirectional = true;
   if (plan_.post_list != 1) point.post_list = plan_.post_list;
@@ -278,7 +263,21 @@ Point PointRun::MakePoint() const {
   return point;
 }
 
-void PointRun::FillResult(const LoopOutcome& outcome, Phase& phase, const ThreadUsage& usage) {
+double PointRun::SecondsOf(const LoopOutcome& outcome) const {
+  const uint64_t ticks = outcome.last_ticks - outcome.first_ticks;
+  return static_cast<double>(side_.clock.scale(1.0).Nanoseconds(ticks)) * 1e-9;
+}
+
+CpuMetrics PointRun::CloseAccount(const CpuAccount& account, const LoopOutcome& outcome) const {
+  const uint64_t messages = part_.sends ? outcome.samples : outcome.received;
+  CpuMetrics cpu = account.Close(outcome, messages, SecondsOf(outcome));
+  if (side_.settings.wait.uses_events()) {
+    cpu.vector_core = side_.device->CoreOfVector(side_.settings.comp_vector);
+  }
+  return cpu;
+}
+
+void PointRun::FillResult(const LoopOutcome& outcome, Phase& phase, CpuMetrics cpu) {
   Result result;
   result.point = MakePoint();
   result.side = role_ == LoopRole::kRequester ? "requester" : "responder";
@@ -289,10 +288,7 @@ void PointRun::FillResult(const LoopOutcome& outcome, Phase& phase, const Thread
   result.metrics.warmup = std::move(warmup_);
   result.metrics.warmup_bandwidth = warmup_bandwidth_;
 
-  const double seconds = static_cast<double>(side_.clock.scale(1.0).Nanoseconds(
-                             outcome.last_ticks - outcome.first_ticks)) *
-                         1e-9;
-  const uint64_t messages = part_.sends ? outcome.samples : outcome.received;
+  const double seconds = SecondsOf(outcome);
   if (result.metrics.latency) {
     LoadMetrics load;
     if (seconds > 0) load.achieved_per_s = static_cast<double>(outcome.samples) / seconds;
@@ -302,7 +298,7 @@ void PointRun::FillResult(const LoopOutcome& outcome, Phase& phase, const Thread
     }
     result.metrics.load = load;
   }
-  result.metrics.cpu = MakeCpuMetrics(outcome, usage, messages, seconds);
+  result.metrics.cpu = std::move(cpu);
   result.intervals = phase.TakeIntervals();
   own_ = std::move(result);
 }

@@ -12,11 +12,11 @@
 #include "core/base/deadline.h"
 #include "core/base/error.h"
 #include "core/endpoint/endpoint.h"
-#include "core/host/thread_usage.h"
 #include "core/loops/loop.h"
 #include "core/plan/operation.h"
 #include "core/plan/plan.h"
 #include "core/record/record.h"
+#include "core/session/cpu_metrics.h"
 #include "core/session/monitor.h"
 #include "core/session/phase.h"
 #include "core/session/side.h"
@@ -58,7 +58,9 @@ class PointRun {
   Status CheckPayload(bool measured);
   Status ExchangeResults();
   Error FailureOf(const LoopOutcome& outcome);
-  void FillResult(const LoopOutcome& outcome, Phase& phase, const ThreadUsage& usage);
+  double SecondsOf(const LoopOutcome& outcome) const;  // from its first to its last reading
+  CpuMetrics CloseAccount(const CpuAccount& account, const LoopOutcome& outcome) const;
+  void FillResult(const LoopOutcome& outcome, Phase& phase, CpuMetrics cpu);
   Point MakePoint() const;
 
   const LoopRole role_;

@@ -86,8 +86,9 @@ Status AgreeOnPath(PeerLink& link, const RequesterOptions& options, const Sessio
   Expected<SetupMessage> confirmed = SetupMessageFromJson(*frame);
   if (!confirmed) return Fail(std::move(confirmed.error()));
   side.peer_wait = confirmed->wait;
+  side.same_host = record.loopback;
   if (const std::string notice =
-          ShareCpus(side, record.loopback, ResponderSleeps(agreed.plan, *side.device));
+          ShareCpus(side, side.same_host, ResponderSleeps(agreed.plan, *side.device));
       !notice.empty()) {
     context.notice(notice);
   }

@@ -101,8 +101,8 @@ Status AgreeOnPath(PeerLink& link, const ResponderOptions& options, Deadline dea
   side.global_route = pair->needs_grh;
   side.path_mtu_bytes = *mtu;
   side.peer_wait = setup->wait;
-  ShareCpus(side, options.control_path.same_host() || record.loopback,
-            ResponderSleeps(*record.plan, *side.device));
+  side.same_host = options.control_path.same_host() || record.loopback;
+  ShareCpus(side, side.same_host, ResponderSleeps(*record.plan, *side.device));
   record.path_mtu_bytes = *mtu;
   DescribePath(side);
   record.local = side.record;

@@ -7,10 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/plan/mode_plan.h"
 #include "core/plan/step_commands.h"
 #include "core/record/record_json.h"
 #include "core/scenario/catalog.h"
 #include "core/session/monitor.h"
+#include "core/session/run_modes.h"
 #include "core/session/run_points.h"
 
 namespace verbscope {
@@ -193,7 +195,9 @@ Status RunScenarios(LoopRole role, SideState& side, const Plan& plan, PeerLink& 
 Status RunWork(LoopRole role, SideState& side, const Plan& plan, PeerLink& link,
                const SessionContext& context, Deadline deadline, Farewell& farewell,
                Record& record) {
-  const auto run = FindStepCommand(plan.command) != nullptr ? RunScenarios : RunPoints;
+  const auto run = FindStepCommand(plan.command) != nullptr ? RunScenarios
+                   : plan.command == kEventVsPoll           ? RunModes
+                                                            : RunPoints;
   return run(role, side, plan, link, context, deadline, farewell, record);
 }
 

@@ -43,6 +43,8 @@ struct SessionContext {
   // Told to the user at once (standard error) and kept in the record; may be called from the
   // session's thread only.
   std::function<void(const std::string&)> notice;
+  // What is being done right now, a few words; for a terminal only. May be empty.
+  std::function<void(const std::string&)> progress = {};
 };
 
 struct RequesterOptions {

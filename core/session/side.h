@@ -40,6 +40,7 @@ struct SideState {
   bool global_route = true;  // packets carry a GRH
   uint32_t path_mtu_bytes = 0;
   WaitMode peer_wait = {};
+  bool same_host = false;   // both ends use this host's CPUs
   bool shares_cpu = false;  // both ends poll on this host, on too few CPUs
   SideRecord record = {};
 
