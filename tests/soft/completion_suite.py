@@ -24,7 +24,7 @@ from harness import *  # noqa: E402
 from modes_judge import judge, judge_orders, of, row  # noqa: E402
 
 COMMAND = "event-vs-poll"
-SHORT = ("-D", "40ms", "--warmup", "10ms", "--rates", "2000")
+SHORT = ("--quick", "-D", "40ms", "--warmup", "10ms", "--rates", "2000")
 INTERRUPTS = 200
 
 
@@ -81,7 +81,7 @@ with case("ModerationHoldsEventsBack"):
     result = run(COMMAND, "--loopback", "--device", "soft", "--modes", "event", "--moderation", "8:1ms", *SHORT,
                  "--json")
     expect(result.code == 0 and result.doc["modes"]["sentences"] == [], str(result))
-    plain, held = (row(result.doc, mode, "streaming") for mode in ("event", "event 8:1ms"))
+    plain, held = (row(result.doc, mode, "streaming") for mode in ("event", "event 8:1000us"))
     expect(held["completions_per_event"] >= 4 and held["lost_wakeups"] == 0, f"{held}; without: {plain}")
 
 with case("BadListsAreRefusedByTheirOption"):
