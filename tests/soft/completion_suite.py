@@ -108,6 +108,7 @@ def interrupted(after_s):
     """Exit code, document and time of a loopback run that is interrupted."""
     with Process(COMMAND, "--loopback", "--device", "soft", "--modes", "event,hybrid:20us", *SHORT, "--repeat", 30,
                  "--json") as process:
+        process.await_text("takes about")  # its handler of signals is in place
         time.sleep(after_s)
         process.signal(signal.SIGINT)
         return process.wait(15)
@@ -118,6 +119,7 @@ def without_server(after_s):
     with server("--device", "soft", "--once", port=ports.pop()) as (serve, port):
         with Process(COMMAND, "127.0.0.1", "--port", port, "--device", "soft", "--modes", "event", *SHORT,
                      "--repeat", 30, "--json") as client:
+            client.await_text("takes about")
             time.sleep(after_s)
             serve.signal(signal.SIGKILL)
             return client.wait(15)
@@ -128,13 +130,13 @@ ports = [next_port() for _ in range(INTERRUPTS)]
 for name, broken, codes in (("AnInterruptAtAnyMomentLeavesADocument", interrupted, (130,)),
                             ("AServerThatDiesAtAnyMomentEndsTheRun", without_server, (2, 5))):
     with case(name):
-        delays = [rng.uniform(0.02, 1.2) for _ in range(INTERRUPTS // 2)]
+        delays = [rng.uniform(0, 1.2) for _ in range(INTERRUPTS // 2)]
         # Few enough that each still runs; all of them sleep most of the time.
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             ends = list(pool.map(broken, delays))
         partial = 0
         for end, delay in zip(ends, delays):
-            expect(end.code in codes and end.seconds < delay + 8, f"after {delay:.2f} s: {end}")
+            expect(end.code in codes and end.seconds < delay + 10, f"after {delay:.2f} s: {end}")
             expect(end.doc["error"] is not None and end.doc["verdict"] == "error", f"after {delay:.2f} s: {end.doc}")
             partial += 1 if end.doc["results"] else 0
         expect(partial > INTERRUPTS // 8, f"only {partial} documents hold results")
