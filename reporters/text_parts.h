@@ -34,6 +34,9 @@ std::string DefinitionText(const LatencyMetrics& latency, const std::string& op)
 // text_rnr.cc: the tables of rnr-test, of the results that hold such numbers.
 void DrawRnr(const std::vector<Result>& results, Canvas& canvas);
 
+// text_cost.cc: the table of verb-cost, of the results that hold such numbers.
+void DrawCost(const std::vector<Result>& results, Canvas& canvas);
+
 // text_table.cc: several results, one line each, in groups that differ by size or run only.
 void DrawTable(const std::vector<Result>& results, Canvas& canvas);
 
