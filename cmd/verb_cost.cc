@@ -21,10 +21,10 @@ namespace {
 struct VerbCostOptions {
   LocalOptions local;
   OutputOptions output;
-  std::string verbs;
+  std::optional<std::string> verbs;
   std::optional<uint64_t> iterations;
-  std::string max_size;
-  std::string deadline;
+  std::optional<std::string> max_size;
+  std::optional<std::string> deadline;
   bool quick = false;
 };
 
@@ -51,19 +51,19 @@ void AddVerbCostOptions(CLI::App& app, VerbCostOptions& options) {
 Expected<CostPlan> MakeCostPlan(const VerbCostOptions& options) {
   CostPlan plan = options.quick ? QuickCostPlan() : CostPlan();
   if (options.iterations) plan.calls = *options.iterations;
-  if (!options.verbs.empty()) {
-    Expected<std::vector<VerbGroup>> groups = ParseVerbGroups(options.verbs);
-    if (!groups) return Fail(NameOption(std::move(groups.error()), "--verbs", options.verbs));
+  if (options.verbs) {
+    Expected<std::vector<VerbGroup>> groups = ParseVerbGroups(*options.verbs);
+    if (!groups) return Fail(NameOption(std::move(groups.error()), "--verbs", *options.verbs));
     plan.groups = std::move(*groups);
   }
-  if (!options.max_size.empty()) {
-    Expected<uint64_t> bytes = ParseSize(options.max_size);
-    if (!bytes) return Fail(NameOption(std::move(bytes.error()), "--max-size", options.max_size));
+  if (options.max_size) {
+    Expected<uint64_t> bytes = ParseSize(*options.max_size);
+    if (!bytes) return Fail(NameOption(std::move(bytes.error()), "--max-size", *options.max_size));
     plan.max_bytes = *bytes;
   }
-  if (!options.deadline.empty()) {
-    Expected<int64_t> time = ParseDuration(options.deadline);
-    if (!time) return Fail(NameOption(std::move(time.error()), "--deadline", options.deadline));
+  if (options.deadline) {
+    Expected<int64_t> time = ParseDuration(*options.deadline);
+    if (!time) return Fail(NameOption(std::move(time.error()), "--deadline", *options.deadline));
     plan.deadline_ns = *time;
   }
   return plan;

@@ -33,6 +33,17 @@ std::string BytesText(uint64_t bytes) {
   return fmt::format("{} {}", bytes, kUnits[unit]);
 }
 
+// Left-aligned, and cut where it would run into the next column.
+std::string Cell(std::string text, size_t columns) {
+  while (Columns(text) >= columns) {
+    const auto last = std::find_if(text.rbegin(), text.rend(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // the first byte of a character
+    });
+    text.resize(static_cast<size_t>(text.rend() - last) - 1);
+  }
+  return PadRight(text, columns);
+}
+
 // What sets a row apart from others of its verb. A swept message has one size, which the notes
 // above the table state.
 std::string Variant(const Point& point, const Canvas& canvas) {
@@ -60,7 +71,8 @@ std::string Time(std::optional<double> ns) { return PadLeft(TimeColumn(ns), kTim
 std::string Kernel(const CostMetrics& cost) {
   if (!cost.enters_kernel) return "?";
   if (!*cost.enters_kernel) return "no";
-  return cost.syscalls_per_call ? fmt::format("yes {}", *cost.syscalls_per_call) : "yes";
+  const uint64_t calls = cost.syscalls_per_call.value_or(0);
+  return calls > 0 && calls < 100 ? fmt::format("yes {}", calls) : "yes";
 }
 
 void DrawRow(const Result& result, Canvas& canvas) {
@@ -70,11 +82,10 @@ void DrawRow(const Result& result, Canvas& canvas) {
     max = static_cast<double>(*result.metrics.latency->max_ns);
   }
   const std::string count = ShortCountText(cost.calls) + (result.complete ? " " : "*");
-  canvas.Line(PadRight(canvas.Safe(result.point.op), kVerbColumns) +
-              PadRight(Variant(result.point, canvas), kVariantColumns) +
-              PadLeft(count, kCountColumns) + Time(Percentile(result, "50")) +
-              Time(Percentile(result, "99")) + Time(max) + Time(cost.ns_per_request) +
-              PadLeft(Kernel(cost), kKernelColumns));
+  canvas.Line(Cell(canvas.Safe(result.point.op), kVerbColumns) +
+              Cell(Variant(result.point, canvas), kVariantColumns) + PadLeft(count, kCountColumns) +
+              Time(Percentile(result, "50")) + Time(Percentile(result, "99")) + Time(max) +
+              Time(cost.ns_per_request) + PadLeft(Kernel(cost), kKernelColumns));
 }
 
 // Rows by what they are of, for the sentences below the table.

@@ -139,17 +139,15 @@ struct Registers {
 };
 #else
 struct Registers {
-  explicit Registers(ucontext_t& context)
-      : x(context.uc_mcontext.regs), pc(context.uc_mcontext.pc) {}
-  long number() const { return static_cast<long>(x[8]); }
+  explicit Registers(ucontext_t& context) : machine(context.uc_mcontext) {}
+  long x(int i) const { return static_cast<long>(machine.regs[i]); }
+  long number() const { return x(8); }
   long Call() const {
-    const auto at = [this](int i) { return static_cast<long>(x[i]); };
-    return verbscope_undispatched_call(at(8), at(0), at(1), at(2), at(3), at(4), at(5));
+    return verbscope_undispatched_call(number(), x(0), x(1), x(2), x(3), x(4), x(5));
   }
-  void SetResult(long result) { x[0] = static_cast<decltype(x[0] + 0)>(result); }
-  void BackToTheCall() { pc -= 4; }
-  decltype(&ucontext_t().uc_mcontext.regs[0]) x;
-  decltype((ucontext_t().uc_mcontext.pc)) pc;
+  void SetResult(long result) { machine.regs[0] = static_cast<unsigned long>(result); }
+  void BackToTheCall() { machine.pc -= 4; }
+  mcontext_t& machine;
 };
 #endif
 
