@@ -23,9 +23,9 @@ void AddOutputOptions(CLI::App& app, OutputOptions& options) {
   app.add_flag("--no-color", options.no_color, "no colour on a terminal");
 }
 
-void AddDeviceOptions(CLI::App& app, LocalOptions& options) {
+void AddDeviceOptions(CLI::App& app, LocalOptions& options, const std::string& default_device) {
   app.add_option("-d,--device", options.device,
-                 "RDMA device (default: the one of the control address; see `verbscope devices`)")
+                 fmt::format("RDMA device (default: {}; see `verbscope devices`)", default_device))
       ->type_name("NAME");
   app.add_option("-i,--ib-port", options.ib_port, "port (default: first active)")
       ->type_name("N")
@@ -39,7 +39,7 @@ void AddDeviceOptions(CLI::App& app, LocalOptions& options) {
 }
 
 void AddLocalOptions(CLI::App& app, LocalOptions& options) {
-  AddDeviceOptions(app, options);
+  AddDeviceOptions(app, options, "the one of the control address");
   CLI::Option* wait =
       app.add_option("--wait", options.wait,
                      "how this side waits: busy, busy:pause, event, solicited, hybrid:TIME")

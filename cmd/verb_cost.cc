@@ -13,6 +13,8 @@
 #include "core/cost/cost_plan.h"
 #include "core/cost/run_cost.h"
 #include "core/record/record.h"
+#include "core/selection/selection.h"
+#include "core/session/context.h"
 
 namespace verbscope {
 namespace {
@@ -44,7 +46,7 @@ void AddVerbCostOptions(CLI::App& app, VerbCostOptions& options) {
       ->type_name("TIME");
   app.add_flag("--quick", options.quick,
                "fewer calls and registrations up to 16 MiB: about three seconds");
-  AddDeviceOptions(app, options.local);
+  AddDeviceOptions(app, options.local, "the first with an active port");
   AddOutputOptions(app, options.output);
 }
 
@@ -80,6 +82,11 @@ int RunCommand(const VerbCostOptions& options, DeviceProvider& provider,
   if (!plan) return output.Fail(std::move(plan.error()));
   Expected<LocalSettings> settings = MakeSettings(options.local);
   if (!settings) return output.Fail(std::move(settings.error()));
+  Expected<std::vector<DeviceSummary>> devices = provider.ListFor(settings->device);
+  if (!devices) return output.Fail(std::move(devices.error()));
+  if (Status status = RequireUsableDevice(*devices, *settings, /*loopback=*/false); !status) {
+    return output.Fail(std::move(status.error()));
+  }
   output.Say(fmt::format("measuring for at most about {:.0f} s",
                          static_cast<double>(PlannedNs(*plan)) * 1e-9));
   const SessionContext context{

@@ -2,6 +2,7 @@
 """verb-cost on the kernel's rxe device: which verbs enter the kernel, as its provider and driver are known to do,
 and rows for all it has. Budget: 60 s."""
 
+import pathlib
 import time
 
 from harness import *
@@ -56,6 +57,17 @@ with case("TheLimitOfLockedMemoryIsAReasonToSkip"):
     measured = [row["point"]["size_bytes"] for row in rows(result.doc, "reg_mr")]
     expect(4096 in measured and 16 << 20 not in measured, f"{measured} {skipped}")
     expect("locked memory" in skipped["reg_mr 16 MiB"], str(skipped))
+
+with case("HugePagesAreMeasuredWhereTheyAreReserved"):
+    pages = pathlib.Path("/proc/sys/vm/nr_hugepages")
+    pages.write_text("4")
+    try:
+        expect(int(pages.read_text()) >= 1, "the kernel has no huge page to give")
+        doc = run("verb-cost", "--quick", "--json", "--verbs", "reg_mr").doc
+    finally:
+        pages.write_text("0")
+    huge = [row["point"] for row in rows(doc, "reg_mr") if row["point"].get("variant") == "huge pages"]
+    expect([point["size_bytes"] for point in huge] == [2 << 20], f"{huge} {doc['checks']}")
 
 with case("TheWholeCommandEndsInTime"):
     start = time.monotonic()
