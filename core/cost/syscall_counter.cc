@@ -98,6 +98,9 @@ void verbscope_undispatched_return();
 #define PR_SYS_DISPATCH_ON 1
 #endif
 
+// What the handler is made of: no sanitizer's calls in it, whose runtime may be what it interrupts.
+#define VERBSCOPE_PLAIN __attribute__((no_sanitize("address", "thread", "undefined")))
+
 namespace verbscope {
 namespace {
 
@@ -126,33 +129,35 @@ constexpr unsigned long kSaRestorer = 0x04000000;
 
 #if defined(__x86_64__)
 struct Registers {
-  explicit Registers(ucontext_t& context) : gregs(context.uc_mcontext.gregs) {}
-  long number() const { return gregs[REG_RAX]; }
-  long Call() const {
+  VERBSCOPE_PLAIN explicit Registers(ucontext_t& context) : gregs(context.uc_mcontext.gregs) {}
+  VERBSCOPE_PLAIN long number() const { return gregs[REG_RAX]; }
+  VERBSCOPE_PLAIN long Call() const {
     return verbscope_undispatched_call(gregs[REG_RAX], gregs[REG_RDI], gregs[REG_RSI],
                                        gregs[REG_RDX], gregs[REG_R10], gregs[REG_R8],
                                        gregs[REG_R9]);
   }
-  void SetResult(long result) { gregs[REG_RAX] = result; }
-  void BackToTheCall() { gregs[REG_RIP] -= 2; }  // the length of `syscall`
+  VERBSCOPE_PLAIN void SetResult(long result) { gregs[REG_RAX] = result; }
+  VERBSCOPE_PLAIN void BackToTheCall() { gregs[REG_RIP] -= 2; }  // the length of `syscall`
   greg_t* gregs;
 };
 #else
 struct Registers {
-  explicit Registers(ucontext_t& context) : machine(context.uc_mcontext) {}
-  long x(int i) const { return static_cast<long>(machine.regs[i]); }
-  long number() const { return x(8); }
-  long Call() const {
+  VERBSCOPE_PLAIN explicit Registers(ucontext_t& context) : machine(context.uc_mcontext) {}
+  VERBSCOPE_PLAIN long x(int i) const { return static_cast<long>(machine.regs[i]); }
+  VERBSCOPE_PLAIN long number() const { return x(8); }
+  VERBSCOPE_PLAIN long Call() const {
     return verbscope_undispatched_call(number(), x(0), x(1), x(2), x(3), x(4), x(5));
   }
-  void SetResult(long result) { machine.regs[0] = static_cast<unsigned long>(result); }
-  void BackToTheCall() { machine.pc -= 4; }
+  VERBSCOPE_PLAIN void SetResult(long result) {
+    machine.regs[0] = static_cast<unsigned long>(result);
+  }
+  VERBSCOPE_PLAIN void BackToTheCall() { machine.pc -= 4; }
   mcontext_t& machine;
 };
 #endif
 
 // Whether a call means its thread's stack or mask, which a handler has in another state.
-bool NeedsItsOwnThread(long number) {
+VERBSCOPE_PLAIN bool NeedsItsOwnThread(long number) {
   switch (number) {
     case SYS_rt_sigreturn:
     case SYS_rt_sigprocmask:
@@ -171,7 +176,7 @@ bool NeedsItsOwnThread(long number) {
 }
 
 // Async-signal-safe: plain memory and one raw system call.
-void OnDispatchedCall(int /*signal*/, siginfo_t* info, void* context) {
+VERBSCOPE_PLAIN void OnDispatchedCall(int /*signal*/, siginfo_t* info, void* context) {
   Registers registers(*static_cast<ucontext_t*>(context));
   if (info->si_code != kSysUserDispatch) {  // a filter has refused the call
     registers.SetResult(-ENOSYS);
