@@ -75,14 +75,19 @@ Status MeasureAcknowledging(CostMeter& meter, Device& device, LoopbackPair& pair
   CostRow row{.point = CostPoint("ack_cq_events"), .work = count};
   row.point.variant = count == 1 ? "1 event" : fmt::format("{} events", count);
   ReadyEvent event(pair);
+  uint32_t owed = 0;  // events that are not acknowledged yet
+  const auto take_one = [&]() -> Status {
+    if (Status status = event.Prepare(meter.limits()); !status) return status;
+    const Expected<ibv_cq*> cq = device.GetCqEvent(pair.channel());
+    if (!cq) return Fail(cq.error());
+    if (*cq == nullptr) return NoEvent();
+    ++owed;
+    return event.Drain();
+  };
   const auto take = [&]() -> Status {
-    for (uint32_t i = 0; i < count; ++i) {
-      if (Status status = event.Prepare(meter.limits()); !status) return status;
-      const Expected<ibv_cq*> cq = device.GetCqEvent(pair.channel());
-      if (!cq) return Fail(cq.error());
-      if (*cq == nullptr) return NoEvent();
-      if (Status status = event.Drain(); !status) {
-        device.AckCqEvents(pair.send_cq(), i + 1);
+    while (owed < count) {
+      if (Status status = take_one(); !status) {
+        device.AckCqEvents(pair.send_cq(), owed);  // or the CQ could not be destroyed
         return status;
       }
     }
@@ -90,7 +95,10 @@ Status MeasureAcknowledging(CostMeter& meter, Device& device, LoopbackPair& pair
   };
   return meter.Measure(
       row, take, [&] { device.AckCqEvents(pair.send_cq(), count); },
-      []() -> Expected<bool> { return true; });
+      [&owed]() -> Expected<bool> {
+        owed = 0;
+        return true;
+      });
 }
 
 }  // namespace

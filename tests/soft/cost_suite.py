@@ -5,6 +5,7 @@ an interrupt at any time leaves a valid document. Needs no RDMA device. Budget: 
 Prints "ok NAME" or "FAIL NAME: why" for each case; exit status 1 if any failed."""
 
 import collections
+import json
 import os
 import pathlib
 import random
@@ -69,7 +70,7 @@ with case("ListsPeriodsAndSizesAreSwept"):
     expect(swept(doc, "post_send", "post_list") == [2, 4, 8, 16, 32, 64], str(swept(doc, "post_send", "post_list")))
     expect(swept(doc, "post_send", "signal_every") == [2, 4, 8, 16, 32, 64], "signal periods")
     limit = doc["local"]["device"]["inline_bytes"]
-    plain = [r["point"] for r in rows(doc, "post_send") if "post_list" not in r["point"] and "signal_every" not in r["point"]]
+    plain = [r["point"] for r in rows(doc, "post_send") if not {"post_list", "signal_every"} & set(r["point"])]
     inline = [p["size_bytes"] for p in plain if p["inline"]]
     other = [p["size_bytes"] for p in plain if not p["inline"]]
     expect(max(inline) == limit and limit + 1 in other and limit in other, f"{inline} {other}, limit {limit}")
@@ -147,6 +148,24 @@ with case("BadOptionsAreNamed"):
         result = run("verb-cost", *SOFT, *args, "--json")
         expect(result.code in (1, 2), f"{args}: {result}")
         expect(result.doc["verdict"] == "error" and word in result.err, f"{args}: {word!r} is not in {result.err!r}")
+
+with case("ADeviceThatFailsIsAnErrorWithADocument"):
+    codes = collections.Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder) / "faulty.json"
+        calls = [{"control": [{"call": "any", "nth": nth, "errno": "ENOMEM"}]} for nth in range(1, 450, 37)]
+        ends = [{"completions": [{"nth": nth, "status": "RETRY_EXC_ERR", "vendor_err": 129}]} for nth in (1, 100, 1000)]
+        for hooks in calls + ends:
+            config.write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
+            result = run("verb-cost", "--device", f"soft:config={config}", "--quick", "-n", 5, "--json")
+            codes[result.code] += 1
+            expect(result.code in ((0, 2) if "control" in hooks else (5,)), f"{hooks}: {result}")
+            expect((result.doc["error"] is None) == (result.code == 0), str(result.doc["error"]))
+            judge(result.doc)
+            owed = [text for text in result.doc["notices"] if "not acknowledged" in text and " 0 events" not in text]
+            expect(not owed, f"{hooks}: {owed}")
+    print(f"# exit codes {dict(codes)}", flush=True)
+    expect(codes[2] > 0, "no call failed")
 
 with case("TheDeadlineEndsIt"):
     result = cost("-n", 10000000, "--deadline", "300ms")
