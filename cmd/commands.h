@@ -24,6 +24,7 @@ Command AddImm(CLI::App& app, DeviceProvider& provider);
 std::vector<Command> AddMeasuringCommands(CLI::App& app, DeviceProvider& provider);
 Command AddRnrTest(CLI::App& app, DeviceProvider& provider);
 Command AddServe(CLI::App& app, DeviceProvider& provider);
+Command AddVerbCost(CLI::App& app, DeviceProvider& provider);
 Command AddZeroLenRecv(CLI::App& app, DeviceProvider& provider);
 
 }  // namespace verbscope

@@ -23,9 +23,9 @@ void AddOutputOptions(CLI::App& app, OutputOptions& options) {
   app.add_flag("--no-color", options.no_color, "no colour on a terminal");
 }
 
-void AddLocalOptions(CLI::App& app, LocalOptions& options) {
+void AddDeviceOptions(CLI::App& app, LocalOptions& options, const std::string& default_device) {
   app.add_option("-d,--device", options.device,
-                 "RDMA device (default: the one of the control address; see `verbscope devices`)")
+                 fmt::format("RDMA device (default: {}; see `verbscope devices`)", default_device))
       ->type_name("NAME");
   app.add_option("-i,--ib-port", options.ib_port, "port (default: first active)")
       ->type_name("N")
@@ -34,6 +34,12 @@ void AddLocalOptions(CLI::App& app, LocalOptions& options) {
                  "GID index (default: best pair of both tables)")
       ->type_name("N")
       ->check(CLI::Range(0, 65535));
+  app.add_option("--cpu", options.cpus, "CPUs the measuring thread may use, such as 2 or 2-3")
+      ->type_name("LIST");
+}
+
+void AddLocalOptions(CLI::App& app, LocalOptions& options) {
+  AddDeviceOptions(app, options, "the one of the control address");
   CLI::Option* wait =
       app.add_option("--wait", options.wait,
                      "how this side waits: busy, busy:pause, event, solicited, hybrid:TIME")
@@ -42,8 +48,6 @@ void AddLocalOptions(CLI::App& app, LocalOptions& options) {
   app.add_option("--comp-vector", options.comp_vector, "completion vector of the receive CQ")
       ->type_name("N")
       ->check(CLI::Range(0, 65535));
-  app.add_option("--cpu", options.cpus, "CPUs the measuring thread may use, such as 2 or 2-3")
-      ->type_name("LIST");
   app.add_option("--numa", options.numa_node, "NUMA node of the buffers")
       ->type_name("N")
       ->check(CLI::Range(0, 1023));

@@ -41,6 +41,9 @@ struct LocalOptions {
   bool huge_pages = false;
 };
 void AddLocalOptions(CLI::App& app, LocalOptions& options);
+// The part of them that a command without a peer has: device, port, GID, CPU. `default_device` is
+// for the help.
+void AddDeviceOptions(CLI::App& app, LocalOptions& options, const std::string& default_device);
 Expected<LocalSettings> MakeSettings(const LocalOptions& options);
 
 // Where the peer is, and how to reach it.

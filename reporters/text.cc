@@ -24,10 +24,11 @@ void DrawResults(const Record& record, Canvas& canvas) {
     if (!verbose) return;  // every run on its own is for whoever asks for all
   }
   DrawRnr(record.results, canvas);
-  // Those have their tables; a histogram of starved messages is for whoever asks for all.
+  DrawCost(record.results, canvas);
+  // Those have their tables; their histograms are for whoever asks for all.
   std::vector<Result> results;
   std::ranges::copy_if(record.results, std::back_inserter(results), [verbose](const Result& r) {
-    return !r.metrics.rnr || (verbose && r.metrics.latency);
+    return (!r.metrics.rnr && !r.metrics.cost) || (verbose && r.metrics.latency);
   });
   std::vector<Result> tabled;
   for (const Result& result : results) {

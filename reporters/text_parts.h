@@ -37,6 +37,9 @@ void DrawRnr(const std::vector<Result>& results, Canvas& canvas);
 // text_modes.cc: tables, plots and sentences of event-vs-poll. Needs record.modes.
 void DrawModes(const Record& record, Canvas& canvas);
 
+// text_cost.cc: the table of verb-cost, of the results that hold such numbers.
+void DrawCost(const std::vector<Result>& results, Canvas& canvas);
+
 // text_table.cc: several results, one line each, in groups that differ by size or run only.
 void DrawTable(const std::vector<Result>& results, Canvas& canvas);
 

@@ -23,6 +23,7 @@ std::string EndedBy(const std::string& ended_by) {
   if (ended_by == "recv_completion") return "receive completion";
   if (ended_by == "payload_poll") return "payload seen in memory";
   if (ended_by == "send_completion") return "send completion";
+  if (ended_by == "return") return "its return";
   return ended_by;
 }
 
@@ -256,6 +257,8 @@ std::string PointText(const Result& result, bool with_size, const Canvas& canvas
   if (point.tx_depth) text += fmt::format(", {} in flight", *point.tx_depth);
   if (point.timer_code) text += fmt::format(", timer code {}", *point.timer_code);
   if (point.post_list) text += fmt::format(", {} per post", *point.post_list);
+  if (point.inline_data) text += *point.inline_data ? ", inline" : ", not inline";
+  if (point.signal_every) text += fmt::format(", one in {} signalled", *point.signal_every);
   if (point.imm.value_or(false)) text += ", with immediate";
   if (point.atomic_op) text += ", " + canvas.Safe(*point.atomic_op);
   if (point.bidirectional.value_or(false)) text += ", both directions";

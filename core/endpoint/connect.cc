@@ -30,6 +30,31 @@ uint32_t InFlightAtOnce(const Device& device, const Plan& plan, const EndpointIn
   return std::min({initiated, remote.rd_atomic, 255u});
 }
 
+}  // namespace
+
+uint32_t RandomPsn() {
+  uint32_t value = 0;
+  // Short reads of 4 bytes do not happen once the pool is initialised; a zero PSN is legal anyway.
+  (void)!::getrandom(&value, sizeof(value), 0);
+  return value & 0xffffff;
+}
+
+uint32_t ServedAtOnce(const Device& device, const Plan& plan) {
+  const uint32_t limit = device.info().limits.max_rd_atomic_responder;
+  return std::min({plan.rd_atomic != 0 ? std::min(limit, plan.rd_atomic) : limit, 255u});
+}
+
+Status ToInit(Device& device, ibv_qp* qp, const Plan& plan, const PathOptions& path, int access) {
+  ibv_qp_attr attributes = {};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.pkey_index = static_cast<uint16_t>(plan.pkey_index);
+  attributes.port_num = static_cast<uint8_t>(path.port.number);
+  attributes.qp_access_flags = static_cast<unsigned>(access);
+  return device.ModifyQp(qp, attributes,
+                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+                         "RESET to INIT");
+}
+
 Status ToReadyToReceive(Device& device, ibv_qp* qp, const Plan& plan, const PathOptions& options,
                         const EndpointInfo& remote, const QpInfo& remote_qp) {
   if (options.gid.index > UINT8_MAX) {
@@ -74,31 +99,6 @@ Status ToReadyToSend(Device& device, ibv_qp* qp, uint32_t own_psn, const Plan& p
                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
                          "RTR to RTS");
-}
-
-}  // namespace
-
-uint32_t RandomPsn() {
-  uint32_t value = 0;
-  // Short reads of 4 bytes do not happen once the pool is initialised; a zero PSN is legal anyway.
-  (void)!::getrandom(&value, sizeof(value), 0);
-  return value & 0xffffff;
-}
-
-uint32_t ServedAtOnce(const Device& device, const Plan& plan) {
-  const uint32_t limit = device.info().limits.max_rd_atomic_responder;
-  return std::min({plan.rd_atomic != 0 ? std::min(limit, plan.rd_atomic) : limit, 255u});
-}
-
-Status ToInit(Device& device, ibv_qp* qp, const Plan& plan, const PathOptions& path, int access) {
-  ibv_qp_attr attributes = {};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.pkey_index = static_cast<uint16_t>(plan.pkey_index);
-  attributes.port_num = static_cast<uint8_t>(path.port.number);
-  attributes.qp_access_flags = static_cast<unsigned>(access);
-  return device.ModifyQp(qp, attributes,
-                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-                         "RESET to INIT");
 }
 
 Status ConnectQp(Device& device, ibv_qp* qp, uint32_t own_psn, const Plan& plan,

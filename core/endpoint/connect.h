@@ -53,6 +53,13 @@ uint32_t ServedAtOnce(const Device& device, const Plan& plan);
 
 // RESET -> INIT. `access`: what the peer may do, a mask of ibv_access_flags.
 Status ToInit(Device& device, ibv_qp* qp, const Plan& plan, const PathOptions& path, int access);
+// INIT -> RTR. What the peer's device said of its QP must have been accepted before
+// (Device::AcceptPeerBlob).
+Status ToReadyToReceive(Device& device, ibv_qp* qp, const Plan& plan, const PathOptions& path,
+                        const EndpointInfo& remote, const QpInfo& remote_qp);
+// RTR -> RTS.
+Status ToReadyToSend(Device& device, ibv_qp* qp, uint32_t own_psn, const Plan& plan,
+                     const EndpointInfo& remote);
 // INIT -> RTR -> RTS with the values of the remote's `index`-th QP. kSetup for a remote without it.
 Status ConnectQp(Device& device, ibv_qp* qp, uint32_t own_psn, const Plan& plan,
                  const PathOptions& path, const EndpointInfo& remote, size_t index);

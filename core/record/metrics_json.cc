@@ -121,6 +121,29 @@ Expected<RnrMetrics> RnrFromJson(const json& object) {
   return Finish(fields, std::move(rnr));
 }
 
+OrderedJson CostJson(const CostMetrics& cost) {
+  return {
+      {"calls", cost.calls},
+      {"per_call_work", cost.per_call_work},
+      {"ns_per_request", OrNull(cost.ns_per_request)},
+      {"enters_kernel", OrNull(cost.enters_kernel)},
+      {"syscalls_per_call", OrNull(cost.syscalls_per_call)},
+      {"overhead_ns", OrNull(cost.overhead_ns)},
+  };
+}
+
+Expected<CostMetrics> CostFromJson(const json& object) {
+  CostMetrics cost;
+  JsonFields fields(object, "cost", ErrorClass::kRun);
+  fields.Get("calls", cost.calls);
+  fields.Get("per_call_work", cost.per_call_work);
+  fields.Get("ns_per_request", cost.ns_per_request);
+  fields.Get("enters_kernel", cost.enters_kernel);
+  fields.Get("syscalls_per_call", cost.syscalls_per_call);
+  fields.Get("overhead_ns", cost.overhead_ns);
+  return Finish(fields, cost);
+}
+
 void GetCounters(JsonFields& fields, std::map<std::string, int64_t>& counters) {
   const json* object = fields.Object("counters");
   if (object == nullptr) return;
@@ -145,6 +168,7 @@ OrderedJson MetricsJson(const Metrics& metrics, ResultForm form) {
   if (metrics.load) object["load"] = LoadJson(*metrics.load);
   if (metrics.cpu) object["cpu"] = CpuJson(*metrics.cpu);
   if (metrics.rnr) object["rnr"] = RnrJson(*metrics.rnr);
+  if (metrics.cost) object["cost"] = CostJson(*metrics.cost);
   OrderedJson& counters = object["counters"] = OrderedJson::object();
   for (const auto& [name, delta] : metrics.counters) counters[ValidUtf8(name)] = delta;
   return object;
@@ -160,6 +184,7 @@ Expected<Metrics> MetricsFromJson(const json& object) {
   GetObject(fields, "load", LoadFromJson, metrics.load);
   GetObject(fields, "cpu", CpuFromJson, metrics.cpu);
   GetObject(fields, "rnr", RnrFromJson, metrics.rnr);
+  GetObject(fields, "cost", CostFromJson, metrics.cost);
   GetCounters(fields, metrics.counters);
   return Finish(fields, std::move(metrics));
 }

@@ -54,6 +54,8 @@ class Maker {
     point.imm = Maybe([this] { return Coin(); });
     point.atomic_op = Maybe([this] { return std::string(Coin() ? "fetch-add" : "compare-swap"); });
     point.bidirectional = Maybe([this] { return Coin(); });
+    point.inline_data = Maybe([this] { return Coin(); });
+    point.signal_every = MaybeInt<uint32_t>();
     point.variant = Maybe([this] { return "receive " + Text(); });
     return point;
   }
@@ -92,6 +94,11 @@ class Maker {
       metrics.cpu->vector_core = MaybeInt<int>();
     }
     if (Coin()) metrics.rnr = MakeRnr();
+    if (Coin()) {
+      metrics.cost = {Below(5'000),         1 + Below(64),
+                      MaybeReal(),          Maybe([this] { return Coin(); }),
+                      MaybeInt<uint64_t>(), MaybeReal()};
+    }
     for (uint32_t i = 0, n = Below(4); i < n; ++i) metrics.counters[Text()] = Below(1000) - 500;
     for (uint32_t i = 0, n = Below(4); i < n; ++i) {
       result.intervals.push_back({Real(), Real(), Below(1000), MaybeInt<int64_t>(),

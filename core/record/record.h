@@ -36,6 +36,8 @@ struct Point {
   std::optional<std::string> atomic_op;  // op atomic only
   std::optional<bool> bidirectional;     // true: both sides sent at once
   std::optional<uint32_t> post_list;     // where it is not 1
+  std::optional<bool> inline_data;       // verb-cost: whether the payload went with the request
+  std::optional<uint32_t> signal_every;  // verb-cost: requests per signalled one, where not 1
   // What else sets it apart from a result of the same operation: "receive with no SGE".
   std::optional<std::string> variant;
   friend bool operator==(const Point&, const Point&) = default;
@@ -64,7 +66,8 @@ struct PercentileRow {
 struct LatencyMetrics {
   // "half_round_trip", "round_trip", "response_time", "call", "after_receive"
   std::string definition;
-  std::string ended_by;  // "recv_completion", "payload_poll", "send_completion"
+  // "recv_completion", "payload_poll", "send_completion", "return"
+  std::string ended_by;
   uint64_t samples = 0;
   std::optional<int64_t> min_ns;
   std::optional<double> mean_ns;
@@ -126,6 +129,18 @@ struct RnrMetrics {
   std::vector<RnrAttempt> attempts = {};
 };
 
+// What calls of one verb cost their thread. Times include the clock's own, overhead_ns.
+struct CostMetrics {
+  uint64_t calls = 0;          // timed
+  uint64_t per_call_work = 1;  // requests, completions or events that one call is for
+  std::optional<double> ns_per_request = {};  // median of a call over per_call_work
+  // Of the calling thread; null: not counted on this system.
+  std::optional<bool> enters_kernel = {};
+  std::optional<uint64_t> syscalls_per_call = {};  // median; null: not counted, or not to the end
+  std::optional<double> overhead_ns = {};          // median of no call between both clock reads
+  friend bool operator==(const CostMetrics&, const CostMetrics&) = default;
+};
+
 struct Metrics {
   std::optional<LatencyMetrics> latency;
   std::optional<LatencyMetrics> warmup;  // the warm-up's own latency, kept apart
@@ -134,6 +149,7 @@ struct Metrics {
   std::optional<LoadMetrics> load;
   std::optional<CpuMetrics> cpu;
   std::optional<RnrMetrics> rnr;
+  std::optional<CostMetrics> cost;
   std::map<std::string, int64_t> counters;  // device counters, change over the run
 };
 

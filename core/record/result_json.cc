@@ -24,6 +24,8 @@ OrderedJson PointJson(const Point& point) {
   if (point.atomic_op) object["atomic_op"] = *point.atomic_op;
   if (point.bidirectional) object["bidirectional"] = *point.bidirectional;
   if (point.post_list) object["post_list"] = *point.post_list;
+  if (point.inline_data) object["inline"] = *point.inline_data;
+  if (point.signal_every) object["signal_every"] = *point.signal_every;
   if (point.variant) object["variant"] = Name(*point.variant);
   return object;
 }
@@ -48,6 +50,8 @@ Expected<Point> PointFromJson(const json& object) {
   if (point.atomic_op) point.atomic_op = Printable(*point.atomic_op, kMaxTextBytes);
   fields.Get("bidirectional", point.bidirectional);
   fields.Get("post_list", point.post_list);
+  fields.Get("inline", point.inline_data);
+  fields.Get("signal_every", point.signal_every);
   fields.Get("variant", point.variant);
   if (point.variant) point.variant = Printable(*point.variant, kMaxTextBytes);
   return Finish(fields, std::move(point));

@@ -23,29 +23,15 @@
 #define VERBSCOPE_CORE_SESSION_SESSION_H_
 
 #include <chrono>
-#include <functional>
-#include <string>
 
 #include "core/base/deadline.h"
-#include "core/base/interrupt.h"
 #include "core/plan/plan.h"
 #include "core/record/record.h"
 #include "core/selection/control_path.h"
+#include "core/session/context.h"
 #include "transports/control/connection.h"
-#include "transports/device.h"
 
 namespace verbscope {
-
-// What a session needs of its process. Outlives the session.
-struct SessionContext {
-  DeviceProvider& provider;
-  Interrupt& interrupt;
-  // Told to the user at once (standard error) and kept in the record; may be called from the
-  // session's thread only.
-  std::function<void(const std::string&)> notice;
-  // What is being done right now, a few words; for a terminal only. May be empty.
-  std::function<void(const std::string&)> progress = {};
-};
 
 struct RequesterOptions {
   Plan plan;

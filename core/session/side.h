@@ -1,5 +1,5 @@
-// One side's world for a session: the opened device, its port, the calibrated clock, and the record
-// of all that. Made once per session on the session's thread.
+// One side's world for a run: the opened device, its port, the calibrated clock, and the record
+// of all that. Made once per run on its thread.
 #ifndef VERBSCOPE_CORE_SESSION_SIDE_H_
 #define VERBSCOPE_CORE_SESSION_SIDE_H_
 
@@ -14,7 +14,7 @@
 #include "core/plan/plan.h"
 #include "core/record/record.h"
 #include "core/selection/control_path.h"
-#include "core/session/session.h"
+#include "core/session/context.h"
 #include "transports/device.h"
 
 namespace verbscope {

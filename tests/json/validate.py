@@ -28,9 +28,9 @@ SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 EXIT_CODES = {"usage": 1, "internal": 1, "setup": 2, "verification": 3, "inconclusive": 4, "run": 5,
               "deadline": 6, "interrupted": 130}
 
-# Commands that measure with a peer: without a sample they cannot have passed.
+# Commands that measure: without a sample they cannot have passed.
 MEASURING = {"send-lat", "write-lat", "read-lat", "atomic-lat", "send-bw", "write-bw", "read-bw",
-             "event-vs-poll", "cq-scale"}
+             "event-vs-poll", "cq-scale", "verb-cost"}
 # Commands whose answer is a list of checks: without one that says something they cannot have passed.
 CHECKING = {"imm", "zero-len-recv", "rnr-test", "check"}
 ONE_RESULT_PER_SIZE = {"send-lat", "write-lat", "read-lat", "atomic-lat", "send-bw", "write-bw",
@@ -254,6 +254,14 @@ def rnr_problems(rnr):
             yield f"rnr_retry {row['rnr_retry']} predicts {row['predicted_ns']}, not so many waits"
 
 
+def cost_problems(cost, latency):
+    if cost["calls"] != latency["samples"]:
+        yield f"{cost['calls']} calls, but {latency['samples']} samples"
+    counted = cost["syscalls_per_call"]
+    if counted is not None and cost["enters_kernel"] is not (counted > 0):
+        yield f"enters_kernel is {cost['enters_kernel']}, syscalls_per_call {counted}"
+
+
 def result_problems(result):
     metrics = result["metrics"]
     for group in ("latency", "warmup"):
@@ -266,6 +274,8 @@ def result_problems(result):
         yield from (f"rnr: {problem}" for problem in rnr_problems(metrics["rnr"]))
         if "timer_code" not in result["point"]:
             yield "rnr: the point does not say which timer"
+    if "cost" in metrics and "latency" in metrics:
+        yield from (f"cost: {p}" for p in cost_problems(metrics["cost"], metrics["latency"]))
     yield from interval_problems(result["intervals"])
 
 

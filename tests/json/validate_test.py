@@ -81,6 +81,24 @@ class ValidateTest(unittest.TestCase):
             found = self.with_rnr(change)
             self.assertTrue(any(words in problem for problem in found), f"{words!r} not in {found}")
 
+    def with_cost(self, **changed):
+        """The problems of a good document whose first result also holds numbers of verb-cost."""
+        document = json.loads(read("send-lat"))
+        document["results"][0]["metrics"]["cost"] = {
+            "calls": latency(document)["samples"], "per_call_work": 1, "ns_per_request": 12.5,
+            "enters_kernel": True, "syscalls_per_call": 2, "overhead_ns": 13, **changed}
+        return self.problems(document)
+
+    def test_the_numbers_of_verb_cost_agree_with_each_other(self):
+        for good in ({}, {"syscalls_per_call": None}, {"enters_kernel": None, "syscalls_per_call": None},
+                     {"enters_kernel": False, "syscalls_per_call": 0}):
+            self.assertEqual(self.with_cost(**good), [])
+        for change, words in (
+                ({"calls": 1}, "1 calls, but"), ({"enters_kernel": False}, "enters_kernel is False"),
+                ({"enters_kernel": None}, "enters_kernel is None"), ({"per_call_work": 0}, "per_call_work")):
+            found = self.with_cost(**change)
+            self.assertTrue(any(words in problem for problem in found), f"{words!r} not in {found}")
+
     def test_good_documents_are_accepted(self):
         names = glob.glob(os.path.join(RECORDS, "*.json"))
         self.assertGreaterEqual(len(names), 8)
