@@ -167,6 +167,7 @@ struct CqOptions {
   ibv_comp_channel* channel = nullptr;  // null: polled only
   int comp_vector = 0;
   void* context = nullptr;
+  bool extended = false;  // with ibv_start_poll, where the device has it
 };
 
 struct SrqOptions {
@@ -186,6 +187,7 @@ struct QpOptions {
   uint32_t max_send_sge = 1;
   uint32_t max_recv_sge = 1;
   uint32_t max_inline_bytes = 0;
+  bool extended = false;  // with ibv_wr_*, where the device has it
 };
 
 // An asynchronous event of a device (ibv_get_async_event(3)).
@@ -246,7 +248,8 @@ class Device {
   // (ibv_modify_cq(3)).
   virtual Status ModerateCq(ibv_cq* cq, uint16_t count, uint16_t period_us);
   virtual Status ResizeCq(ibv_cq* cq, uint32_t cqe);
-  // The same object with ibv_wr_* and ibv_start_poll, or null.
+  // The same object with ibv_wr_* and ibv_start_poll, or null. Real devices give what was made with
+  // `extended` only.
   virtual ibv_qp_ex* Extended(ibv_qp* qp);
   virtual ibv_cq_ex* Extended(ibv_cq* cq);
   // The CPU that takes the interrupts of a completion vector; nothing where the host does not show

@@ -52,10 +52,11 @@ Status LoopbackPair::CreateObjects(const PairOptions& options) {
     if (!channel) return Fail(std::move(channel.error()));
     channel_ = std::move(*channel);
   }
-  Expected<Cq> cq = device_.CreateCq({.cqe = options.send_depth, .channel = channel_.get()});
+  Expected<Cq> cq = device_.CreateCq(
+      {.cqe = options.send_depth, .channel = channel_.get(), .extended = options.extended});
   if (!cq) return Fail(std::move(cq.error()));
   send_cq_ = std::move(*cq);
-  cq = device_.CreateCq({.cqe = 16});
+  cq = device_.CreateCq({.cqe = 16, .extended = options.extended});
   if (!cq) return Fail(std::move(cq.error()));
   idle_cq_ = std::move(*cq);
   for (Qp* qp : {&sender_, &receiver_}) {
@@ -65,7 +66,8 @@ Status LoopbackPair::CreateObjects(const PairOptions& options) {
                           .send_cq = sends ? send_cq_.get() : idle_cq_.get(),
                           .recv_cq = idle_cq_.get(),
                           .max_send_wr = sends ? options.send_depth : 1,
-                          .max_inline_bytes = sends ? options.inline_bytes : 0});
+                          .max_inline_bytes = sends ? options.inline_bytes : 0,
+                          .extended = options.extended && sends});
     if (!made) return Fail(std::move(made.error()));
     *qp = std::move(made->qp);
   }

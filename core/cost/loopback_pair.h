@@ -30,7 +30,8 @@ struct CostStage {
 struct PairOptions {
   uint32_t send_depth = 128;
   uint32_t inline_bytes = 0;
-  bool channel = false;  // the send CQ raises events
+  bool channel = false;   // the send CQ raises events
+  bool extended = false;  // with ibv_wr_* and ibv_start_poll, where the device has them
 };
 
 class LoopbackPair {

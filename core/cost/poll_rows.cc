@@ -137,12 +137,13 @@ Status MeasurePollCq(CostMeter& meter, const CostStage& stage) {
 }
 
 Status MeasureStartPoll(CostMeter& meter, const CostStage& stage) {
-  Expected<std::unique_ptr<LoopbackPair>> pair = LoopbackPair::Create(stage, meter.limits(), {});
+  Expected<std::unique_ptr<LoopbackPair>> pair =
+      LoopbackPair::Create(stage, meter.limits(), {.extended = true});
   if (!pair) return Fail(std::move(pair.error()));
   ibv_cq_ex* const cq = stage.device.Extended((*pair)->send_cq());
   ibv_cq_ex* const idle = stage.device.Extended((*pair)->idle_cq());
   if (cq == nullptr || idle == nullptr) {
-    meter.Skip("start_poll", "CQs of this device are not made with the ibv_start_poll interface");
+    meter.Skip("start_poll", "this device makes no CQs with ibv_start_poll");
     return {};
   }
   Status status = MeasureEmptyStartPoll(meter, idle);

@@ -228,12 +228,12 @@ Status MeasurePostSend(CostMeter& meter, const CostStage& stage) {
 }
 
 Status MeasureExtendedPost(CostMeter& meter, const CostStage& stage) {
-  Expected<std::unique_ptr<LoopbackPair>> pair =
-      LoopbackPair::Create(stage, meter.limits(), {.inline_bytes = stage.inline_bytes});
+  Expected<std::unique_ptr<LoopbackPair>> pair = LoopbackPair::Create(
+      stage, meter.limits(), {.inline_bytes = stage.inline_bytes, .extended = true});
   if (!pair) return Fail(std::move(pair.error()));
   ibv_qp_ex* const qp = stage.device.Extended((*pair)->qp());
   if (qp == nullptr) {
-    meter.Skip("ibv_wr", "QPs of this device are not made with the ibv_wr_* interface");
+    meter.Skip("ibv_wr", "this device makes no QPs with ibv_wr_*");
     return {};
   }
   struct Batch {

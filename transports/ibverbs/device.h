@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,6 +56,8 @@ class IbverbsDevice final : public Device {
   Expected<Mr> RegisterMemory(ibv_pd* pd, std::span<std::byte> memory, int access) override;
   Expected<CompChannel> CreateCompChannel() override;
   Expected<Cq> CreateCq(const CqOptions& options) override;
+  ibv_qp_ex* Extended(ibv_qp* qp) override;
+  ibv_cq_ex* Extended(ibv_cq* cq) override;
   Status ModerateCq(ibv_cq* cq, uint16_t count, uint16_t period_us) override;
   Expected<CreatedQp> CreateQp(const QpOptions& options) override;
   Status ModifyQp(ibv_qp* qp, ibv_qp_attr& attributes, int mask, std::string_view what) override;
@@ -88,6 +91,9 @@ class IbverbsDevice final : public Device {
                     uint64_t need_bytes, std::string_view what) const;
   Status CheckRtr(ibv_qp* qp, const ibv_qp_attr& attributes);
   // One QP with `options`, not yet owned or recorded.
+  // Objects with the extended interfaces; null with errno where the device does not have them.
+  ibv_cq* MakeExtendedCq(const CqOptions& options);
+  ibv_qp* MakeExtendedQp(const QpOptions& options, ibv_qp_init_attr& attributes);
   Expected<ibv_qp*> MakeQp(const QpOptions& options, ibv_qp_init_attr& attributes);
   Expected<uint32_t> TryInline(ibv_pd* pd, ibv_cq* cq, uint32_t bytes);
   Expected<uint32_t> ProbeInline();
@@ -104,6 +110,8 @@ class IbverbsDevice final : public Device {
   DeviceInfo info_;
   LiveObjects live_;
   TeardownWatchdog watchdog_;
+  std::mutex extended_mutex_;
+  std::set<ibv_cq*> extended_cqs_;  // guarded by extended_mutex_
   std::mutex inline_mutex_;
   std::optional<uint32_t> max_inline_bytes_;  // guarded by inline_mutex_
 };

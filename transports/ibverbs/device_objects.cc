@@ -104,8 +104,11 @@ Expected<Cq> IbverbsDevice::CreateCq(const CqOptions& options) {
   // The verb takes a signed number of entries.
   const auto cqe = static_cast<int>(std::min<uint32_t>(options.cqe, INT32_MAX));
   errno = 0;
-  ibv_cq* cq =
-      verbs_.CreateCq(context_, cqe, options.context, options.channel, options.comp_vector);
+  ibv_cq* cq = options.extended ? MakeExtendedCq(options) : nullptr;
+  if (cq == nullptr) {
+    errno = 0;
+    cq = verbs_.CreateCq(context_, cqe, options.context, options.channel, options.comp_vector);
+  }
   if (cq == nullptr) {
     Error error = FailedToPin(VerbCall::kCreateCq, parameters, ErrnoOr(ENOMEM),
                               options.cqe * kQueueEntryBytes, "the completion queue (estimate)");
@@ -135,14 +138,56 @@ Status IbverbsDevice::ModerateCq(ibv_cq* cq, uint16_t count, uint16_t period_us)
                      fmt::format("cq_count={}, cq_period={}", count, period_us), result));
 }
 
+ibv_cq* IbverbsDevice::MakeExtendedCq(const CqOptions& options) {
+  ibv_cq_init_attr_ex attributes = {};
+  attributes.cqe = options.cqe;
+  attributes.cq_context = options.context;
+  attributes.channel = options.channel;
+  attributes.comp_vector = static_cast<uint32_t>(options.comp_vector);
+  attributes.wc_flags = IBV_WC_STANDARD_FLAGS;
+  ibv_cq_ex* const extended = verbs_.CreateCqEx(context_, &attributes);
+  if (extended == nullptr) return nullptr;
+  ibv_cq* const cq = ibv_cq_ex_to_cq(extended);
+  const std::lock_guard lock(extended_mutex_);
+  extended_cqs_.insert(cq);
+  return cq;
+}
+
+ibv_qp* IbverbsDevice::MakeExtendedQp(const QpOptions& options, ibv_qp_init_attr& attributes) {
+  ibv_qp_init_attr_ex extended = {};
+  extended.qp_type = attributes.qp_type;
+  extended.send_cq = attributes.send_cq;
+  extended.recv_cq = attributes.recv_cq;
+  extended.cap = attributes.cap;
+  extended.pd = options.pd;
+  extended.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  extended.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                            IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+                            IBV_QP_EX_WITH_RDMA_READ;
+  ibv_qp* const qp = verbs_.CreateQpEx(context_, &extended);
+  if (qp != nullptr) attributes.cap = extended.cap;
+  return qp;
+}
+
+ibv_qp_ex* IbverbsDevice::Extended(ibv_qp* qp) { return verbs_.ToQpEx(qp); }
+
+ibv_cq_ex* IbverbsDevice::Extended(ibv_cq* cq) {
+  const std::lock_guard lock(extended_mutex_);
+  // The reverse of ibv_cq_ex_to_cq, which has no name of its own.
+  return extended_cqs_.contains(cq) ? reinterpret_cast<ibv_cq_ex*>(cq) : nullptr;
+}
+
 std::optional<int> IbverbsDevice::CoreOfVector(int comp_vector) {
   return CompletionVectorCore(paths_, info_.name, comp_vector);
 }
 
 Expected<ibv_qp*> IbverbsDevice::MakeQp(const QpOptions& options, ibv_qp_init_attr& attributes) {
   attributes = InitAttributes(options);
-  errno = 0;
-  ibv_qp* qp = verbs_.CreateQp(options.pd, &attributes);
+  ibv_qp* qp = options.extended ? MakeExtendedQp(options, attributes) : nullptr;
+  if (qp == nullptr) {
+    errno = 0;
+    qp = verbs_.CreateQp(options.pd, &attributes);
+  }
   if (qp != nullptr) return qp;
   const uint64_t entries = uint64_t{options.max_send_wr} + options.max_recv_wr;
   return Fail(FailedToPin(VerbCall::kCreateQp, DescribeOptions(options), ErrnoOr(ENOMEM),

@@ -62,6 +62,10 @@ Status IbverbsDevice::Destroy(ibv_cq* cq) {
       Destroyed(cq, VerbCall::kDestroyCq,
                 fmt::format("events taken {}, acknowledged {}", events.taken, events.acknowledged),
                 &VerbsApi::DestroyCq);
+  if (status) {
+    const std::lock_guard lock(extended_mutex_);
+    extended_cqs_.erase(cq);
+  }
   if (!status) {
     live_.Add(cq, events);
     if (status.error().errno_value == EBUSY) {

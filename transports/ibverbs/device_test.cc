@@ -205,6 +205,18 @@ TEST_F(IbverbsDeviceTest, ARefusedTransitionShowsItsAttributesAndCause) {
   EXPECT_THAT(status.error().cause, HasSubstr("no neighbour answered"));
 }
 
+TEST_F(IbverbsDeviceTest, WithoutExtendedInterfacesObjectsAreMadeAsUsual) {
+  Device& device = MustOpen();
+  auto objects = MustCreateAll();
+  Expected<Cq> cq = device.CreateCq({.cqe = 4, .extended = true});
+  ASSERT_TRUE(cq);
+  EXPECT_EQ(device.Extended(cq->get()), nullptr);
+  Expected<CreatedQp> qp = device.CreateQp(
+      {.pd = objects->pd.get(), .send_cq = cq->get(), .recv_cq = cq->get(), .extended = true});
+  ASSERT_TRUE(qp);
+  EXPECT_EQ(device.Extended(qp->qp.get()), nullptr);
+}
+
 TEST_F(IbverbsDeviceTest, ModerationIsHandedOnAndItsRefusalExplained) {
   Device& device = MustOpen();
   auto objects = MustCreateAll();

@@ -256,6 +256,18 @@ ibv_qp* FakeVerbs::CreateQp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
   return qp;
 }
 
+ibv_cq_ex* FakeVerbs::CreateCqEx(ibv_context* /*context*/, ibv_cq_init_attr_ex* /*attributes*/) {
+  errno = EOPNOTSUPP;
+  return nullptr;
+}
+
+ibv_qp* FakeVerbs::CreateQpEx(ibv_context* /*context*/, ibv_qp_init_attr_ex* /*attributes*/) {
+  errno = EOPNOTSUPP;
+  return nullptr;
+}
+
+ibv_qp_ex* FakeVerbs::ToQpEx(ibv_qp* /*qp*/) { return nullptr; }
+
 int FakeVerbs::DestroyQp(ibv_qp* qp) {
   if (const int code = Verdict("DestroyQp")) return code;
   Erase(qps_, qp);

@@ -84,6 +84,10 @@ class FakeVerbs final : public VerbsApi {
   int DestroyCq(ibv_cq* cq) override;
   int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) override;
   ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr* attributes) override;
+  // As a device without extended interfaces.
+  ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) override;
+  ibv_qp* CreateQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) override;
+  ibv_qp_ex* ToQpEx(ibv_qp* qp) override;
   int DestroyQp(ibv_qp* qp) override;
   int ModifyQp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) override;
   int QueryQp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,

@@ -58,6 +58,13 @@ class Libibverbs final : public VerbsApi {
   int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) override {
     return Normalised(ibv_modify_cq(cq, attributes));
   }
+  ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) override {
+    return ibv_create_cq_ex(context, attributes);
+  }
+  ibv_qp* CreateQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) override {
+    return ibv_create_qp_ex(context, attributes);
+  }
+  ibv_qp_ex* ToQpEx(ibv_qp* qp) override { return ibv_qp_to_qp_ex(qp); }
   ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr* attributes) override {
     return ibv_create_qp(pd, attributes);
   }

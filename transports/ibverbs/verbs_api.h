@@ -42,6 +42,10 @@ class VerbsApi {
   virtual int DestroyCq(ibv_cq* cq) = 0;
   virtual int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) = 0;
   virtual ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr* attributes) = 0;
+  // Objects with the extended interfaces; EOPNOTSUPP from devices without them.
+  virtual ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) = 0;
+  virtual ibv_qp* CreateQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) = 0;
+  virtual ibv_qp_ex* ToQpEx(ibv_qp* qp) = 0;  // null: not made with ibv_wr_*
   virtual int DestroyQp(ibv_qp* qp) = 0;
   virtual int ModifyQp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) = 0;
   virtual int QueryQp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,
