@@ -103,6 +103,9 @@ struct Plan {
   bool quick = false;  // commands of several steps choose the shorter ones
   // rnr-test only: the RNR timers it measures, distinct codes 0 … 31; empty: rnr_plan.h chooses.
   std::vector<uint32_t> timer_codes;
+  // cq-scale only: numbers of CQs, and entries of one; distinct, see cq_plan.h. Empty: its choice.
+  std::vector<uint32_t> cqs;
+  std::vector<uint32_t> cq_depths;
   uint32_t mtu_bytes = 0;  // 256, 512 … 4096; 0: the smaller of both ports
 
   // RC attributes, as codes of the InfiniBand specification.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/plan/cq_plan.h"
 #include "core/plan/json_fields.h"
 #include "core/plan/rnr_plan.h"
 
@@ -32,6 +33,12 @@ void GetParsed(JsonFields& fields, const char* key, Parser parse, T& value) {
   } else {
     fields.Adopt(std::move(parsed.error()));
   }
+}
+
+// A list that commands without it leave out.
+void GetNumbers(JsonFields& fields, const json& plan, const char* key, size_t most,
+                std::vector<uint32_t>& numbers) {
+  if (plan.is_object() && plan.contains(key)) fields.GetArray(key, numbers, most);
 }
 
 void GetChanges(JsonFields& fields, const json& plan, std::vector<PlanChange>& changes) {
@@ -76,6 +83,8 @@ json ToJson(const Plan& plan) {
       {"arrival", ToText(plan.arrival)},
       {"quick", plan.quick},
       {"timer_codes", plan.timer_codes},
+      {"cqs", plan.cqs},
+      {"cq_depths", plan.cq_depths},
       {"mtu_bytes", plan.mtu_bytes},
       {"timeout_code", plan.timeout_code},
       {"retry_count", plan.retry_count},
@@ -116,9 +125,9 @@ Expected<Plan> PlanFromJson(const json& object) {
   fields.GetOr("rate_per_s", plan.rate_per_s);
   GetParsed(fields, "arrival", ParseArrival, plan.arrival);
   fields.GetOr("quick", plan.quick);
-  if (object.is_object() && object.contains("timer_codes")) {
-    fields.GetArray("timer_codes", plan.timer_codes, kRnrTimerCodes);
-  }
+  GetNumbers(fields, object, "timer_codes", kRnrTimerCodes, plan.timer_codes);
+  GetNumbers(fields, object, "cqs", kMaxCqRows, plan.cqs);
+  GetNumbers(fields, object, "cq_depths", kMaxCqRows, plan.cq_depths);
   fields.GetOr("mtu_bytes", plan.mtu_bytes);
   fields.GetOr("timeout_code", plan.timeout_code);
   fields.GetOr("retry_count", plan.retry_count);

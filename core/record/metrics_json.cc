@@ -137,6 +137,8 @@ OrderedJson MetricsJson(const Metrics& metrics, ResultForm form) {
   if (metrics.load) object["load"] = LoadJson(*metrics.load);
   if (metrics.cpu) object["cpu"] = CpuJson(*metrics.cpu);
   if (metrics.rnr) object["rnr"] = RnrJson(*metrics.rnr);
+  if (metrics.scale) object["scale"] = ScaleJson(*metrics.scale);
+  if (metrics.overrun) object["overrun"] = OverrunJson(*metrics.overrun);
   OrderedJson& counters = object["counters"] = OrderedJson::object();
   for (const auto& [name, delta] : metrics.counters) counters[ValidUtf8(name)] = delta;
   return object;
@@ -152,6 +154,8 @@ Expected<Metrics> MetricsFromJson(const json& object) {
   GetObject(fields, "load", LoadFromJson, metrics.load);
   GetObject(fields, "cpu", CpuFromJson, metrics.cpu);
   GetObject(fields, "rnr", RnrFromJson, metrics.rnr);
+  GetObject(fields, "scale", ScaleFromJson, metrics.scale);
+  GetObject(fields, "overrun", OverrunFromJson, metrics.overrun);
   GetCounters(fields, metrics.counters);
   return Finish(fields, std::move(metrics));
 }
