@@ -86,6 +86,8 @@ int Main(const std::vector<std::string>& argv) {
   commands.push_back(AddImm(app, provider));
   commands.push_back(AddZeroLenRecv(app, provider));
   commands.push_back(AddRnrTest(app, provider));
+  commands.push_back(AddCqScale(app, provider));
+  commands.push_back(AddCqOverrun(app, provider));
   commands.push_back(AddServe(app, provider));
   commands.push_back(AddDevices(app, provider));
   const bool known = argv.size() < 2 || argv[1].starts_with("-") ||

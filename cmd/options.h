@@ -60,7 +60,7 @@ struct PlanOptions {
   std::string duration;
   std::string iterations;
   std::string warmup;
-  uint32_t qps = 1;
+  std::optional<uint32_t> qps;       // absent: the command's default
   std::optional<uint32_t> tx_depth;  // absent: the command's default
   std::optional<uint32_t> rx_depth;
   uint32_t post_list = 1;
@@ -82,6 +82,8 @@ struct PlanOptions {
   std::string deadline;
   bool quick = false;
   std::optional<std::string> timer_codes;  // rnr-test only
+  std::optional<std::string> cqs;          // cq-scale only
+  std::optional<std::string> cq_depths;    // likewise
   bool imm = false;
   bool bidirectional = false;
   bool verify = false;
@@ -94,6 +96,8 @@ void AddPlanOptions(CLI::App& app, PlanOptions& options);
 void AddPathOptions(CLI::App& app, PlanOptions& options);
 // Those of a command of steps (core/plan/step_commands.h): size, iterations, path.
 void AddStepOptions(CLI::App& app, PlanOptions& options, const std::string& iterations_help);
+// Those of a command of steps that measures for a time: size, duration, queues, path.
+void AddTimedStepOptions(CLI::App& app, PlanOptions& options);
 // Parsed and validated; kUsage with the option's name otherwise.
 Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command);
 

@@ -20,10 +20,14 @@ namespace {
 void DrawResults(const Record& record, Canvas& canvas) {
   const bool verbose = canvas.options().verbose;
   DrawRnr(record.results, canvas);
+  DrawScale(record.results, canvas);
+  DrawOverrun(record.results, canvas);
   // Those have their tables; a histogram of starved messages is for whoever asks for all.
   std::vector<Result> results;
   std::ranges::copy_if(record.results, std::back_inserter(results), [verbose](const Result& r) {
-    return !r.metrics.rnr || (verbose && r.metrics.latency);
+    const Metrics& metrics = r.metrics;
+    const bool tabled = metrics.rnr || metrics.scale || metrics.overrun;
+    return !tabled || (verbose && (metrics.latency || metrics.bandwidth));
   });
   std::vector<Result> tabled;
   for (const Result& result : results) {

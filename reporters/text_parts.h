@@ -34,6 +34,10 @@ std::string DefinitionText(const LatencyMetrics& latency, const std::string& op)
 // text_rnr.cc: the tables of rnr-test, of the results that hold such numbers.
 void DrawRnr(const std::vector<Result>& results, Canvas& canvas);
 
+// text_cq.cc: the tables of cq-scale and cq-overrun; nothing for other results.
+void DrawScale(const std::vector<Result>& results, Canvas& canvas);
+void DrawOverrun(const std::vector<Result>& results, Canvas& canvas);
+
 // text_table.cc: several results, one line each, in groups that differ by size or run only.
 void DrawTable(const std::vector<Result>& results, Canvas& canvas);
 

@@ -75,13 +75,15 @@ Status QpSet::CreateObjects() {
 }
 
 Status QpSet::CreateQps() {
+  const uint32_t beyond = options_.beyond_cqe > 0 ? cqe() + options_.beyond_cqe : 0;
   for (uint32_t i = 0; i < options_.qps; ++i) {
     ibv_cq* const own_cq = cq(i % options_.cqs);
-    Expected<CreatedQp> qp = stage_.device().CreateQp({.pd = pd_.get(),
-                                                       .send_cq = own_cq,
-                                                       .recv_cq = own_cq,
-                                                       .max_send_wr = options_.send_depth,
-                                                       .max_recv_wr = options_.receive_depth});
+    Expected<CreatedQp> qp =
+        stage_.device().CreateQp({.pd = pd_.get(),
+                                  .send_cq = own_cq,
+                                  .recv_cq = own_cq,
+                                  .max_send_wr = std::max(options_.send_depth, beyond),
+                                  .max_recv_wr = std::max(options_.receive_depth, beyond)});
     if (!qp) return Fail(std::move(qp.error()));
     qps_.push_back(std::move(qp->qp));
     psns_.push_back(RandomPsn());

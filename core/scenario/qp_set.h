@@ -36,6 +36,8 @@ struct QpSetOptions {
   bool channel = false;  // of all CQs, non-blocking
   uint32_t send_depth = 1;
   uint32_t receive_depth = 1;
+  // Of both queues where that is more: so many requests above what a CQ has room for; 0: not asked.
+  uint32_t beyond_cqe = 0;
   uint64_t size_bytes = 0;  // of a message; the queue pairs share some places for them
   // Of these queue pairs alone; absent: the plan's.
   std::optional<uint32_t> timeout_code = {};
