@@ -48,8 +48,8 @@ void DrawScaleSentences(const std::vector<const Result*>& rows, Canvas& canvas) 
     if (cqs == 1 || base == nullptr) continue;
     const ScaleMetrics& scale = *row->metrics.scale;
     std::string text =
-        fmt::format("{} on {}: {} the message rate of one", Plural(scale.threads, "thread"),
-                    Plural(cqs, "CQ"), TimesText(scale.speedup));
+        fmt::format("{} on {}: {} the message rate of one at one CQ",
+                    Plural(scale.threads, "thread"), Plural(cqs, "CQ"), TimesText(scale.speedup));
     const Result* shared = FindRow(rows, 1, scale.threads);
     if (shared != nullptr) {
       const ScaleMetrics& at_one = *shared->metrics.scale;
@@ -67,6 +67,22 @@ void DrawScaleSentences(const std::vector<const Result*>& rows, Canvas& canvas) 
                      Ink::kYellow);
     }
   }
+}
+
+// Room is no speed: the rates of one CQ by its depth.
+void DrawDepthSentence(const std::vector<const Result*>& rows, Canvas& canvas) {
+  std::optional<double> least;
+  std::optional<double> most;
+  for (const Result* row : rows) {
+    const std::optional<double>& speedup = row->metrics.scale->speedup;
+    if (!row->point.cq_depth || !speedup) continue;
+    least = std::min(least.value_or(*speedup), *speedup);
+    most = std::max(most.value_or(*speedup), *speedup);
+  }
+  if (!least) return;
+  canvas.Wrapped(2, fmt::format("by depth of one CQ: {:.2f} to {:.2f} times; a deeper CQ has more "
+                                "room and is not faster for it",
+                                *least, *most));
 }
 
 std::string EventText(const OverrunMetrics& overrun, const Canvas& canvas) {
@@ -110,6 +126,7 @@ void DrawScale(const std::vector<Result>& results, Canvas& canvas) {
   for (const Result* row : rows) canvas.Line(ScaleLine(*row));
   canvas.Blank();
   DrawScaleSentences(rows, canvas);
+  DrawDepthSentence(rows, canvas);
   if (std::ranges::any_of(rows, [](const Result* row) { return !row->complete; })) {
     canvas.Wrapped(2, "* incomplete: a completion was wrong or did not come", Ink::kRed);
   }
