@@ -48,12 +48,12 @@ void DrawScaleSentences(const std::vector<const Result*>& rows, Canvas& canvas) 
     if (cqs == 1 || base == nullptr) continue;
     const ScaleMetrics& scale = *row->metrics.scale;
     std::string text =
-        fmt::format("{} on {}: {} the message rate of one at one CQ",
+        fmt::format("{} on {}: {} the message rate of 1 thread on 1 CQ",
                     Plural(scale.threads, "thread"), Plural(cqs, "CQ"), TimesText(scale.speedup));
     const Result* shared = FindRow(rows, 1, scale.threads);
     if (shared != nullptr) {
       const ScaleMetrics& at_one = *shared->metrics.scale;
-      text += fmt::format("; at one CQ: {}", TimesText(at_one.speedup));
+      text += fmt::format("; on 1 CQ the same threads {}", TimesText(at_one.speedup));
       if (at_one.cpu_us_per_message && base->metrics.scale->cpu_us_per_message) {
         text += fmt::format(", {:.3f} us of CPU per message against {:.3f} us of one thread",
                             *at_one.cpu_us_per_message, *base->metrics.scale->cpu_us_per_message);
@@ -80,9 +80,10 @@ void DrawDepthSentence(const std::vector<const Result*>& rows, Canvas& canvas) {
     most = std::max(most.value_or(*speedup), *speedup);
   }
   if (!least) return;
-  canvas.Wrapped(2, fmt::format("by depth of one CQ: {:.2f} to {:.2f} times; a deeper CQ has more "
-                                "room and is not faster for it",
-                                *least, *most));
+  canvas.Wrapped(
+      2, fmt::format("by depth of one CQ: {:.2f} to {:.2f} times; depth is room, what differs "
+                     "is the host's caches, and noise",
+                     *least, *most));
 }
 
 std::string EventText(const OverrunMetrics& overrun, const Canvas& canvas) {

@@ -60,8 +60,13 @@ class Poller {
   }
 
  private:
-  bool Going() const {
-    return tally_.seen.load() < tally_.due && tally_.error.load() == 0 &&
+  // Until all are there, or none has come for as long as a completion may take.
+  bool Going() {
+    if (const uint64_t seen = tally_.seen.load(); seen != last_seen_) {
+      last_seen_ = seen;
+      patience_ = Deadline::After(stage_.CompletionLimit());
+    }
+    return !patience_.Passed() && tally_.seen.load() < tally_.due && tally_.error.load() == 0 &&
            !stage_.stop().stopped() && !deadline_.Passed();
   }
 
@@ -108,6 +113,8 @@ class Poller {
   const uint32_t messages_;
   const Deadline deadline_;
   Tally& tally_;
+  uint64_t last_seen_ = 0;
+  Deadline patience_ = Deadline::After(stage_.CompletionLimit());
 };
 
 // Ends by the deadline, so the join does.
