@@ -78,17 +78,34 @@ Status OverrunBySends(Stage& stage) {
   return stage.Meet("overrun");
 }
 
-// How the requester's sends ended whose receives overran the other side's CQ.
-Expected<std::string> ReapSends(Stage& stage, QpSet& set, uint64_t count) {
-  uint64_t succeeded = 0;
-  for (; succeeded < count; ++succeeded) {
+// How the requester's sends ended whose receives overran the other side's CQ. Their own CQ has
+// room: one that does not come at all was lost, and that is `wrong`.
+struct SendsEnd {
+  std::string text = {};
+  bool wrong = false;
+};
+
+Expected<SendsEnd> ReapSends(Stage& stage, QpSet& set, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
     Expected<std::optional<ibv_wc>> wc = stage.Await(set.cq(), stage.CompletionLimit());
     if (!wc) return Fail(std::move(wc.error()));
-    if (!*wc) return fmt::format("{} SUCCESS, then nothing", succeeded);
+    if (!*wc) return SendsEnd{fmt::format("{} SUCCESS, then nothing", i), true};
+    if ((*wc)->wr_id != MakeWrId(WrKind::kSend, 0, i)) {
+      return SendsEnd{fmt::format("{} SUCCESS, then wr_id 0x{:016x}", i, (*wc)->wr_id), true};
+    }
     if ((*wc)->status == IBV_WC_SUCCESS) continue;
-    return fmt::format("{} SUCCESS, then {}", succeeded, NameOf((*wc)->status));
+    return SendsEnd{fmt::format("{} SUCCESS, then {}", i, NameOf((*wc)->status)), false};
   }
-  return fmt::format("{} SUCCESS", succeeded);
+  return SendsEnd{fmt::format("{} SUCCESS", count), false};
+}
+
+SendsEnd SendsEndFromJson(const nlohmann::json& told) {
+  const auto text = told.find("text");
+  const auto wrong = told.find("wrong");
+  if (text == told.end() || !text->is_string() || wrong == told.end() || !wrong->is_boolean()) {
+    return {.text = "says nothing", .wrong = true};
+  }
+  return {.text = Printable(text->get_ref<const std::string&>(), 128), .wrong = wrong->get<bool>()};
 }
 
 // The responder's receives complete into a CQ that nobody polls; the requester's CQ is large
@@ -105,9 +122,11 @@ Status SendToTooSmallCq(Stage& stage) {
   if (!set) return Fail(std::move(set.error()));
   if (Status status = (*set)->Connect(); !status) return status;
   if (Status status = PostSends(**set, IBV_WR_SEND, count); !status) return status;
-  Expected<std::string> ended = ReapSends(stage, **set, count);
+  Expected<SendsEnd> ended = ReapSends(stage, **set, count);
   if (!ended) return Fail(std::move(ended.error()));
-  if (Status status = stage.Tell(*ended); !status) return status;
+  if (Status status = stage.Tell({{"text", ended->text}, {"wrong", ended->wrong}}); !status) {
+    return status;
+  }
   return stage.Meet("overrun");
 }
 
@@ -127,9 +146,9 @@ Status ReceiveIntoTooSmallCq(Stage& stage) {
   Expected<Overrun> overrun = TakeOverrun(stage, **set, /*receives=*/true, outstanding);
   if (!overrun) return Fail(std::move(overrun.error()));
   CheckRow row = OverrunRow(stage, stage.responder_kind(), kReceiveOverrun, *overrun);
-  if (ended->is_string()) {
-    row.observed += "; requester " + Printable(ended->get_ref<const std::string&>(), 128);
-  }
+  const SendsEnd sends = SendsEndFromJson(*ended);
+  row.observed += "; requester " + sends.text;
+  if (sends.wrong) row.status = "fail";
   stage.Check(std::move(row));
   KeepOverrun(stage, "send", 1, "overrun by receives", std::move(overrun->metrics));
   return stage.Meet("overrun");
