@@ -136,7 +136,7 @@ def plan(command, sizes, **changed):
         "repeat": 1, "retry_count": 6, "rnr_retry": 6, "rnr_timer_code": 12, "service_level": 0,
         "timeout_code": 14, "traffic_class": 0, "imm": False, "bidirectional": False,
         "verify": False, "atomic_op": "fetch-add", "rate_per_s": 0.0, "arrival": "fixed",
-        "quick": False, "timer_codes": [], "changes": [],
+        "quick": False, "timer_codes": [], "cqs": [], "cq_depths": [], "changes": [],
     }
     result.update(changed)
     return result
