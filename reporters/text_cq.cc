@@ -31,13 +31,25 @@ std::string ScaleLine(const Result& result) {
 // The row of so many CQs and threads without a depth of its own.
 const Result* FindRow(const std::vector<const Result*>& rows, uint32_t cqs, uint32_t threads) {
   const auto found = std::ranges::find_if(rows, [&](const Result* row) {
-    return row->point.cqs == cqs && row->metrics.scale->threads == threads && !row->point.cq_depth;
+    return row->point.cqs == cqs && row->metrics.scale->threads == threads &&
+           !row->point.cq_depth && row->run == 0;
   });
   return found == rows.end() ? nullptr : *found;
 }
 
 std::string TimesText(const std::optional<double>& times) {
   return times ? fmt::format("{:.2f} times", *times) : std::string("an unknown part of");
+}
+
+// Two measurements of the same: what the others differ by less says nothing.
+void DrawNoiseSentence(const std::vector<const Result*>& rows, Canvas& canvas) {
+  for (const Result* row : rows) {
+    if (row->run == 0 || !row->metrics.scale->speedup) continue;
+    canvas.Wrapped(2,
+                   fmt::format("1 thread on 1 CQ once more, at the end: {:.2f} times; a ratio no "
+                               "further from 1 than that says nothing",
+                               *row->metrics.scale->speedup));
+  }
 }
 
 // What more CQs gave, and what the same threads made of one.
@@ -81,9 +93,8 @@ void DrawDepthSentence(const std::vector<const Result*>& rows, Canvas& canvas) {
   }
   if (!least) return;
   canvas.Wrapped(
-      2, fmt::format("by depth of one CQ: {:.2f} to {:.2f} times; depth is room, what differs "
-                     "is the host's caches, and noise",
-                     *least, *most));
+      2, fmt::format("by depth of one CQ: {:.2f} to {:.2f} times; depth is room, not speed", *least,
+                     *most));
 }
 
 std::string EventText(const OverrunMetrics& overrun, const Canvas& canvas) {
@@ -128,6 +139,7 @@ void DrawScale(const std::vector<Result>& results, Canvas& canvas) {
   canvas.Blank();
   DrawScaleSentences(rows, canvas);
   DrawDepthSentence(rows, canvas);
+  DrawNoiseSentence(rows, canvas);
   if (std::ranges::any_of(rows, [](const Result* row) { return !row->complete; })) {
     canvas.Wrapped(2, "* incomplete: a completion was wrong or did not come", Ink::kRed);
   }

@@ -36,6 +36,8 @@ Record ScaleRecord() {
                     Scale(1, 1, 6000000, 0.89)};
   record.results.back().point.cq_depth = 4096;
   record.results.back().metrics.scale->cqe = 4096;
+  record.results.push_back(Scale(1, 1, 7000000, 1.04));
+  record.results.back().run = 1;
   return record;
 }
 
@@ -75,6 +77,10 @@ TEST(TextCqTest, ASentenceComparesMoreCqsWithTheSameThreadsAtOne) {
   EXPECT_TRUE(Contains(text, "2 threads on 2 CQs: 0.58 times the message rate")) << text;
   EXPECT_TRUE(Contains(text, "the same threads 0.61")) << text;
   EXPECT_TRUE(Contains(text, "by depth of one CQ: 0.89 to 0.89 times")) << text;
+}
+
+TEST(TextCqTest, WhatTwoAlikeMeasurementsDifferByIsSaid) {
+  EXPECT_TRUE(Contains(Rendered(ScaleRecord()), "once more, at the end: 1.04 times"));
 }
 
 TEST(TextCqTest, MoreThreadsThanCpusAreSaidToBoundTheRatio) {

@@ -96,6 +96,7 @@ std::vector<ScalePoint> ScalePointsOf(const Plan& plan) {
   for (const uint32_t depth : plan.cq_depths) {
     points.push_back({.cqs = 1, .threads = 1, .cq_depth = depth});
   }
+  points.push_back({.cqs = 1, .threads = 1, .run = 1});
   return points;
 }
 

@@ -42,10 +42,12 @@ struct ScalePoint {
   uint32_t cqs = 1;
   uint32_t threads = 1;   // as many as CQs, or several at one CQ
   uint32_t cq_depth = 0;  // entries asked for of each CQ; 0: what LeastCqDepth says
+  uint32_t run = 0;       // 1: measured a second time
   friend bool operator==(const ScalePoint&, const ScalePoint&) = default;
 };
 // First one thread at one CQ, which is what the others are compared with; then for every number of
-// CQs those with a thread each, and as many threads at one CQ; then one CQ of every depth.
+// CQs those with a thread each, and as many threads at one CQ; then one CQ of every depth; last the
+// first again, so that what two alike measurements differ by is known.
 std::vector<ScalePoint> ScalePointsOf(const Plan& plan);
 
 // Entries that a CQ of this point needs: one for every request in flight of its queue pairs, which

@@ -36,9 +36,14 @@ TEST(CqPlanTest, EveryNumberOfCqsHasItsContrastOfAsManyThreadsAtOne) {
   Plan plan = ScalePlan();
   plan.cqs = {2, 4};
   plan.cq_depths = {256, 4096};
-  EXPECT_EQ(ScalePointsOf(plan),
-            (std::vector<ScalePoint>{
-                {1, 1, 0}, {2, 2, 0}, {1, 2, 0}, {4, 4, 0}, {1, 4, 0}, {1, 1, 256}, {1, 1, 4096}}));
+  EXPECT_EQ(ScalePointsOf(plan), (std::vector<ScalePoint>{{1, 1, 0, 0},
+                                                          {2, 2, 0, 0},
+                                                          {1, 2, 0, 0},
+                                                          {4, 4, 0, 0},
+                                                          {1, 4, 0, 0},
+                                                          {1, 1, 256, 0},
+                                                          {1, 1, 4096, 0},
+                                                          {1, 1, 0, 1}}));
 }
 
 TEST(CqPlanTest, TheDefaultLeavesOutCqsThatWouldHaveNoQueuePair) {

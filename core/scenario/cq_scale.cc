@@ -30,6 +30,7 @@ struct Baseline {
 std::string NameOf(const ScalePoint& point) {
   std::string name = fmt::format("cqs-{}-threads-{}", point.cqs, point.threads);
   if (point.cq_depth > 0) name += fmt::format("-depth-{}", point.cq_depth);
+  if (point.run > 0) name += "-again";
   return name;
 }
 
@@ -174,6 +175,7 @@ Result ResultOf(const Stage& stage, const ScalePoint& point, const QpSet& set,
   result.point.wait = ToText(WaitMode{});
   result.point.tx_depth = stage.plan().tx_depth;
   result.side = "requester";
+  result.run = point.run;
   const double seconds = static_cast<double>(stage.clock().scale().Nanoseconds(
                              outcome.last_ticks - outcome.first_ticks)) *
                          1e-9;

@@ -130,7 +130,7 @@ TEST_F(CqSessionTest, ScalePassesWithOneResultPerPoint) {
   ASSERT_FALSE(record.error) << record.error->ToText();
   EXPECT_EQ(record.exit_code, 0);
   EXPECT_EQ(Check(record, "cq-threads").status, "pass");
-  ASSERT_EQ(record.results.size(), 4U);
+  ASSERT_EQ(record.results.size(), 5U);
   for (const Result& result : record.results) {
     ASSERT_TRUE(result.metrics.scale && result.metrics.bandwidth && result.metrics.cpu);
     EXPECT_GT(result.metrics.bandwidth->messages, 0U);
@@ -140,8 +140,10 @@ TEST_F(CqSessionTest, ScalePassesWithOneResultPerPoint) {
     EXPECT_TRUE(result.complete);
   }
   EXPECT_EQ(record.results.front().metrics.scale->speedup, 1.0);
-  EXPECT_EQ(record.results.back().point.cq_depth, 64U);
-  EXPECT_EQ(record.results.back().metrics.scale->cqe, 64U);
+  EXPECT_EQ(record.results[3].point.cq_depth, 64U);
+  EXPECT_EQ(record.results[3].metrics.scale->cqe, 64U);
+  EXPECT_EQ(record.results.back().point, record.results.front().point);
+  EXPECT_EQ(record.results.back().run, 1U);
 }
 
 TEST_F(CqSessionTest, AWrongQpNumFailsItsPointAndNamesBoth) {

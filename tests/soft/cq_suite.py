@@ -9,6 +9,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lab"))
@@ -51,7 +52,8 @@ with case("CqScaleMeasuresEveryPointOverBothLinks"):
         points = [(r["point"]["cqs"], r["point"]["threads"], r["point"].get("cq_depth"))
                   for r in result.doc["results"]]
         expect(points == [(1, 1, None), (2, 2, None), (1, 2, None), (4, 4, None), (1, 4, None), (1, 1, 32),
-                          (1, 1, 1024)], str(points))
+                          (1, 1, 1024), (1, 1, None)], str(points))
+        expect([r["run"] for r in result.doc["results"]] == [0] * 7 + [1], "the first again")
         base = result.doc["results"][0]["metrics"]["bandwidth"]["msg_per_s"]
         for measured in result.doc["results"]:
             metrics = measured["metrics"]
@@ -136,6 +138,22 @@ with case("WhatCannotBeMeasuredIsRefused"):
         expect(result.code == 1 and words in result.err, f"{args}: {result}")
     result = run("cq-scale", "--loopback", "--device", "soft:max_cqe=128", "--quick", "--json")
     expect(result.code == 2 and "max_cqe" in result.err, str(result))
+
+with case("ThreadsStopWhenThePeerDiesAndOnCtrlC"):
+    with server("--device", "soft", "--once") as (serve, port):
+        with Process("cq-scale", "127.0.0.1", "--port", port, "--device", "soft", "-D", "9s", "--json") as client:
+            time.sleep(1.5)
+            serve.signal(signal.SIGKILL)
+            died = client.wait(20)
+    expect(died.code == 5 and died.seconds < 12, str(died))
+    expect(died.doc["error"]["class"] == "run", str(died.doc["error"]))
+    with Process("cq-scale", "--loopback", "--device", "soft", "-D", "9s", "--json") as client:
+        time.sleep(1.5)
+        client.signal(signal.SIGINT)
+        stopped = client.wait(20)
+    expect(stopped.code == 130 and stopped.seconds < 8, str(stopped))
+    result = run("cq-scale", "--loopback", "--device", "soft", "-D", "9s", "--cqs", "1", "--deadline", "5s", "--json")
+    expect(result.code == 1 and "--deadline" in result.err, str(result))
 
 with case("TheTextsSayWhatTheTablesMean"):
     result = run("cq-scale", "--loopback", "--device", "soft", "--quick")
