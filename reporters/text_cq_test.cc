@@ -117,7 +117,9 @@ TEST(TextCqTest, WhatWasLostStandsInItsColumn) {
 
 TEST(TextCqTest, TablesReplaceBlocksUnlessAllIsAskedFor) {
   EXPECT_FALSE(Contains(Rendered(ScaleRecord()), "MiB/s"));
-  EXPECT_TRUE(Contains(Rendered(ScaleRecord(), /*verbose=*/true), "messages/s"));
+  const std::string verbose = Rendered(ScaleRecord(), /*verbose=*/true);
+  EXPECT_TRUE(Contains(verbose, "16 QPs, 2 CQs, 2 threads")) << verbose;
+  EXPECT_TRUE(Contains(verbose, "1 CQ of 4096 entries, 1 thread")) << verbose;
 }
 
 }  // namespace
