@@ -18,6 +18,8 @@ struct Command {
   std::function<int(const std::vector<std::string>& argv)> run;
 };
 
+Command AddCqOverrun(CLI::App& app, DeviceProvider& provider);
+Command AddCqScale(CLI::App& app, DeviceProvider& provider);
 Command AddDevices(CLI::App& app, DeviceProvider& provider);
 Command AddEventVsPoll(CLI::App& app, DeviceProvider& provider);
 Command AddImm(CLI::App& app, DeviceProvider& provider);

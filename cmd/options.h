@@ -63,7 +63,7 @@ struct PlanOptions {
   std::string duration;
   std::string iterations;
   std::string warmup;
-  uint32_t qps = 1;
+  std::optional<uint32_t> qps;       // absent: the command's default
   std::optional<uint32_t> tx_depth;  // absent: the command's default
   std::optional<uint32_t> rx_depth;
   uint32_t post_list = 1;
@@ -90,6 +90,8 @@ struct PlanOptions {
   std::optional<std::string> rates;
   std::optional<std::string> moderation;
   std::optional<std::string> p99_limit;
+  std::optional<std::string> cqs;        // cq-scale only
+  std::optional<std::string> cq_depths;  // likewise
   bool imm = false;
   bool bidirectional = false;
   bool verify = false;
@@ -106,6 +108,8 @@ void AddStepOptions(CLI::App& app, PlanOptions& options, const std::string& iter
 void AddModeOptions(CLI::App& app, PlanOptions& options);
 // And what they say, with the defaults of that command. The rest of `plan` is filled already.
 Status ParseModeOptions(const PlanOptions& options, Plan& plan);
+// Those of a command of steps that measures for a time: size, duration, queues, path.
+void AddTimedStepOptions(CLI::App& app, PlanOptions& options);
 // Parsed and validated; kUsage with the option's name otherwise.
 Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cmd/options.h"
+#include "core/plan/cq_plan.h"
 #include "core/plan/mode_plan.h"
 #include "core/plan/operation.h"
 #include "core/plan/rnr_plan.h"
@@ -46,6 +47,9 @@ Status ParseTimes(const PlanOptions& options, Plan& plan) {
   if (options.quick) {
     plan.duration_ns = kQuickDurationNs;
     plan.warmup_ns = kQuickWarmupNs;
+  }
+  if (plan.command == kCqScale) {
+    plan.duration_ns = options.quick ? kScaleQuickDurationNs : kScaleDurationNs;
   }
   struct Row {
     const char* option;
@@ -120,7 +124,10 @@ Status ParseShape(const PlanOptions& options, Plan& plan) {
     }
     plan.arrival = *arrival;
   }
-  plan.tx_depth = options.tx_depth.value_or(Streams(plan)         ? kBandwidthDepth
+  const bool scale = plan.command == kCqScale;
+  plan.qps = options.qps.value_or(scale ? kScaleQps : 1);
+  plan.tx_depth = options.tx_depth.value_or(scale                 ? kScaleTxDepth
+                                            : Streams(plan)       ? kBandwidthDepth
                                             : plan.rate_per_s > 0 ? kOpenLoopDepth
                                                                   : 1);
   plan.rx_depth = options.rx_depth.value_or(
@@ -195,7 +202,7 @@ void AddPlanOptions(CLI::App& app, PlanOptions& o) {
       ->excludes(duration);
   app.add_option("--warmup", o.warmup, "warm-up, a time or a number of messages (default: 200ms)")
       ->type_name("TIME|N");
-  app.add_option("-q,--qps", o.qps, "queue pairs")->type_name("N")->capture_default_str();
+  app.add_option("-q,--qps", o.qps, "queue pairs (default: 1)")->type_name("N");
   app.add_option("-t,--tx-depth", o.tx_depth,
                  "messages in flight per queue pair (default: 1 for latency, 2048 with --rate, 128 "
                  "for bandwidth)")
@@ -231,6 +238,48 @@ void AddStepOptions(CLI::App& app, PlanOptions& o, const std::string& iterations
   AddPathOptions(app, o);
 }
 
+void AddTimedStepOptions(CLI::App& app, PlanOptions& o) {
+  app.add_option("-s,--size", o.sizes,
+                 "message bytes; suffixes K M G Ki Mi Gi are powers of 1024 (default: 64)")
+      ->type_name("SIZE");
+  app.add_option("-D,--duration", o.duration,
+                 "measured time of each step (default: 1s, with --quick 100ms)")
+      ->type_name("TIME");
+  app.add_option("-q,--qps", o.qps, fmt::format("queue pairs (default: {})", kScaleQps))
+      ->type_name("N");
+  app.add_option("-t,--tx-depth", o.tx_depth,
+                 fmt::format("messages in flight per queue pair (default: {})", kScaleTxDepth))
+      ->type_name("N");
+  app.add_flag("--quick", o.quick, "shorter steps: a check that all works");
+  AddPathOptions(app, o);
+}
+
+namespace {
+
+// A list that one command alone takes, and that it chooses itself where none is given.
+template <class Parse>
+Status ParseList(const std::optional<std::string>& text, const char* option, Parse parse,
+                 std::vector<uint32_t>& numbers) {
+  if (!text) return {};
+  Expected<std::vector<uint32_t>> parsed = parse(*text);
+  if (!parsed) return Fail(NameOption(std::move(parsed.error()), option, *text));
+  numbers = std::move(*parsed);
+  return {};
+}
+
+Status ParseLists(const PlanOptions& options, Plan& plan) {
+  Status status =
+      ParseList(options.timer_codes, "--timer-codes", ParseTimerCodes, plan.timer_codes);
+  if (status) status = ParseList(options.cqs, "--cqs", ParseCounts, plan.cqs);
+  if (status) status = ParseList(options.cq_depths, "--cq-depth", ParseCounts, plan.cq_depths);
+  if (!status) return status;
+  if (plan.command == kRnrTest) plan.timer_codes = TimerCodesOf(plan);
+  if (plan.command == kCqScale) plan.cqs = CqsOf(plan);
+  return {};
+}
+
+}  // namespace
+
 Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) {
   Plan plan;
   plan.command = command;
@@ -242,19 +291,12 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
       return Fail(NameOption(std::move(iterations.error()), "--iterations", options.iterations));
     }
     plan.iterations = *iterations;
-  } else if (const StepCommand* steps = FindStepCommand(command); steps != nullptr) {
+  } else if (const StepCommand* steps = FindStepCommand(command);
+             steps != nullptr && !steps->timed) {
     plan.iterations = options.quick ? steps->quick_iterations : steps->iterations;
   }
   plan.quick = options.quick;
-  if (options.timer_codes) {
-    Expected<std::vector<uint32_t>> codes = ParseTimerCodes(*options.timer_codes);
-    if (!codes) {
-      return Fail(NameOption(std::move(codes.error()), "--timer-codes", *options.timer_codes));
-    }
-    plan.timer_codes = std::move(*codes);
-  } else if (command == kRnrTest) {
-    plan.timer_codes = TimerCodesOf(plan);
-  }
+  if (Status status = ParseLists(options, plan); !status) return Fail(std::move(status.error()));
   if (options.signal_every != "auto") {
     Expected<uint64_t> every = ParseSize(options.signal_every);
     if (!every || *every == 0 || *every > kMaxSignalEvery) {
@@ -269,7 +311,6 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
     return Fail(NameOption(std::move(inline_mode.error()), "--inline", options.inline_mode));
   }
   plan.inline_mode = *inline_mode;
-  plan.qps = options.qps;
   plan.post_list = options.post_list;
   plan.mtu_bytes = options.mtu_bytes;
   plan.timeout_code = options.timeout_code;

@@ -1,10 +1,12 @@
-// The commands of several steps, whose answer is a list of checks: imm, zero-len-recv, rnr-test.
+// The commands of several steps, whose answer is a list of checks: imm, zero-len-recv, rnr-test,
+// cq-scale, cq-overrun.
 #include <fmt/core.h>
 
 #include <string>
 
 #include "cmd/commands.h"
 #include "cmd/plan_command.h"
+#include "core/plan/cq_plan.h"
 #include "core/plan/rnr_plan.h"
 #include "core/plan/step_commands.h"
 
@@ -16,6 +18,18 @@ Command AddSteps(CLI::App& app, DeviceProvider& provider, const std::string& nam
   return AddPlanCommand(
       app, provider, name, description, [&name](CLI::App& command, PlanOptions& options) {
         const StepCommand& steps = *FindStepCommand(name);
+        if (steps.timed) {
+          AddTimedStepOptions(command, options);
+          command
+              .add_option("--cqs", options.cqs,
+                          "numbers of completion queues, each with a thread (default: 1,2,4)")
+              ->type_name("LIST");
+          command
+              .add_option("--cq-depth", options.cq_depths,
+                          "entries of one completion queue, to be compared")
+              ->type_name("LIST");
+          return;
+        }
         AddStepOptions(
             command, options,
             fmt::format("messages of each step that measures (default: {}, with --quick {})",
@@ -45,6 +59,18 @@ Command AddRnrTest(CLI::App& app, DeviceProvider& provider) {
   return AddSteps(app, provider, std::string(kRnrTest),
                   "receiver not ready: timers, retries, exhaustion, recovery; predicted against "
                   "measured");
+}
+
+Command AddCqScale(CLI::App& app, DeviceProvider& provider) {
+  return AddSteps(app, provider, std::string(kCqScale),
+                  "more completion queues and threads, several threads at one, deeper ones: "
+                  "message rate, speed-up, CPU per message");
+}
+
+Command AddCqOverrun(CLI::App& app, DeviceProvider& provider) {
+  return AddSteps(app, provider, std::string(kCqOverrun),
+                  "a completion queue with too little room: its event, what is lost, recovery, "
+                  "avoidance, sizing");
 }
 
 }  // namespace verbscope

@@ -25,10 +25,14 @@ void DrawResults(const Record& record, Canvas& canvas) {
   }
   DrawRnr(record.results, canvas);
   DrawCost(record.results, canvas);
+  DrawScale(record.results, canvas);
+  DrawOverrun(record.results, canvas);
   // Those have their tables; their histograms are for whoever asks for all.
   std::vector<Result> results;
   std::ranges::copy_if(record.results, std::back_inserter(results), [verbose](const Result& r) {
-    return (!r.metrics.rnr && !r.metrics.cost) || (verbose && r.metrics.latency);
+    const Metrics& metrics = r.metrics;
+    const bool tabled = metrics.rnr || metrics.cost || metrics.scale || metrics.overrun;
+    return !tabled || (verbose && (metrics.latency || metrics.bandwidth));
   });
   std::vector<Result> tabled;
   for (const Result& result : results) {

@@ -40,6 +40,10 @@ void DrawModes(const Record& record, Canvas& canvas);
 // text_cost.cc: the table of verb-cost, of the results that hold such numbers.
 void DrawCost(const std::vector<Result>& results, Canvas& canvas);
 
+// text_cq.cc: the tables of cq-scale and cq-overrun; nothing for other results.
+void DrawScale(const std::vector<Result>& results, Canvas& canvas);
+void DrawOverrun(const std::vector<Result>& results, Canvas& canvas);
+
 // text_table.cc: several results, one line each, in groups that differ by size or run only.
 void DrawTable(const std::vector<Result>& results, Canvas& canvas);
 

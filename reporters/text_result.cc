@@ -251,6 +251,8 @@ std::string PointText(const Result& result, bool with_size, const Canvas& canvas
   if (with_size) text += fmt::format(" {}", Plural(point.size_bytes, "byte"));
   text += ", " + Plural(point.qps, "QP");
   if (point.cqs) text += ", " + Plural(*point.cqs, "CQ");
+  if (point.cq_depth) text += fmt::format(" of {} entries", *point.cq_depth);
+  if (point.threads) text += ", " + Plural(*point.threads, "thread");
   if (!point.wait.empty()) text += ", wait " + canvas.Safe(point.wait);
   if (point.spin_ns) text += ":" + DurationText(*point.spin_ns);
   if (point.rate_per_s) text += fmt::format(", {:g} messages/s offered", *point.rate_per_s);

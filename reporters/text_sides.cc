@@ -153,7 +153,15 @@ void DrawPlan(const Plan& plan, Canvas& canvas) {
   const auto length = [](const std::optional<uint64_t>& iterations, int64_t ns) {
     return iterations ? Plural(*iterations, "iteration") : DurationText(ns);
   };
-  if (FindStepCommand(plan.command) != nullptr) {
+  if (const StepCommand* steps = FindStepCommand(plan.command); steps != nullptr) {
+    if (steps->timed) {
+      canvas.Labelled(
+          "plan",
+          Joined({fmt::format("{} in each step that measures", DurationText(plan.duration_ns)),
+                  Plural(plan.qps, "QP"), fmt::format("{} in flight of each", plan.tx_depth),
+                  fmt::format("messages of {}", Plural(plan.sizes_bytes.front(), "byte"))}));
+      return;
+    }
     canvas.Labelled("plan", fmt::format("{} in each step that measures, messages of {}",
                                         length(plan.iterations, plan.duration_ns),
                                         Plural(plan.sizes_bytes.front(), "byte")));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/plan/cq_plan.h"
 #include "core/plan/input_text.h"
 #include "core/plan/mode_plan.h"
 #include "core/plan/operation.h"
@@ -105,12 +106,17 @@ Status CheckSteps(const Plan& plan, const StepCommand& steps) {
                                   plan.command, steps.smallest_size),
                       "give a larger --size");
   }
-  if (!plan.iterations) {
+  if (steps.timed && plan.iterations) {
+    return UsageError(fmt::format("{} measures for a time and counts what passes", plan.command),
+                      "give --duration instead of --iterations");
+  }
+  if (!steps.timed && !plan.iterations) {
     return UsageError(fmt::format("{} counts messages and has no duration", plan.command),
                       "give --iterations");
   }
-  const bool plain = plan.qps == 1 && plan.tx_depth == 1 && plan.post_list == 1 &&
-                     plan.repeat == 1 && plan.rate_per_s == 0 && !plan.imm && !plan.bidirectional;
+  const bool queues = steps.timed || (plan.qps == 1 && plan.tx_depth == 1);
+  const bool plain = queues && plan.post_list == 1 && plan.repeat == 1 && plan.rate_per_s == 0 &&
+                     !plan.imm && !plan.bidirectional;
   if (plain) return {};
   return UsageError(fmt::format("{} chooses queue pairs, depths, rates, repeats and immediate data "
                                 "itself",
@@ -162,6 +168,7 @@ Status CheckCombination(const Plan& plan) {
     return UsageError(fmt::format("--timer-codes: {} measures no RNR timers", plan.command),
                       std::string(kLeaveOut));
   }
+  if (Status status = CheckCqPlan(plan); !status) return status;
   if (const StepCommand* steps = FindStepCommand(plan.command); steps != nullptr) {
     return CheckSteps(plan, *steps);
   }

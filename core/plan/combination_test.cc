@@ -99,18 +99,17 @@ TEST_P(WaitTest, IsJudgedForEachSide) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, WaitTest,
-    testing::Values(Waits{"send-lat", true, WaitKind::kSolicited, true},
-                    Waits{"write-lat", true, WaitKind::kEvent, false},
-                    Waits{"write-lat", false, WaitKind::kHybrid, false},
-                    Waits{"write-lat", false, WaitKind::kBusyPause, true},
-                    Waits{"read-lat", true, WaitKind::kSolicited, false},
-                    Waits{"read-lat", false, WaitKind::kEvent, true},
-                    Waits{"send-bw", true, WaitKind::kSolicited, false},
-                    Waits{"send-bw", false, WaitKind::kSolicited, true},
-                    Waits{"imm", false, WaitKind::kEvent, false},
-                    Waits{"rnr-test", true, WaitKind::kBusy, true}));
+INSTANTIATE_TEST_SUITE_P(All, WaitTest,
+                         testing::Values(Waits{"send-lat", true, WaitKind::kSolicited, true},
+                                         Waits{"write-lat", true, WaitKind::kEvent, false},
+                                         Waits{"write-lat", false, WaitKind::kHybrid, false},
+                                         Waits{"write-lat", false, WaitKind::kBusyPause, true},
+                                         Waits{"read-lat", true, WaitKind::kSolicited, false},
+                                         Waits{"read-lat", false, WaitKind::kEvent, true},
+                                         Waits{"send-bw", true, WaitKind::kSolicited, false},
+                                         Waits{"send-bw", false, WaitKind::kSolicited, true},
+                                         Waits{"imm", false, WaitKind::kEvent, false},
+                                         Waits{"rnr-test", true, WaitKind::kBusy, true}));
 
 TEST(Combination, InBothDirectionsNoSideCanWaitForSolicitedMessages) {
   Plan plan = PlanOf("read-bw");

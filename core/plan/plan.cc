@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "core/plan/cq_plan.h"
 #include "core/plan/input_text.h"
 #include "core/plan/mode_plan.h"
 #include "core/plan/operation.h"
@@ -291,6 +292,7 @@ Status Validate(const Plan& plan) {
 int64_t PlannedNs(const Plan& plan) {
   if (plan.command == kRnrTest) return RnrTestPlannedNs(plan);
   if (plan.command == kEventVsPoll) return EventVsPollPlannedNs(plan);
+  if (plan.command == kCqScale) return CqScalePlannedNs(plan);
   // What is counted takes a known time at a given rate only.
   const auto phase_ns = [&plan](const std::optional<uint64_t>& messages, int64_t ns) -> __int128 {
     if (!messages) return ns;
@@ -320,7 +322,11 @@ uint64_t EstimatedMemoryBytes(const Plan& plan) {
   const bool steps = FindStepCommand(plan.command) != nullptr;
   const __int128 buffers =
       steps ? kStepBufferMessages * (buffer + kPageBytes) + kStepBufferBytes : 2 * buffer;
-  const __int128 total = buffers + (entries * kQueueEntryBytes + kQpBytes) * plan.qps;
+  // One CQ of the greatest depth lives at a time.
+  const uint32_t cq_depth =
+      plan.cq_depths.empty() ? 0 : *std::max_element(plan.cq_depths.begin(), plan.cq_depths.end());
+  const __int128 total = buffers + (entries * kQueueEntryBytes + kQpBytes) * plan.qps +
+                         __int128{cq_depth} * kQueueEntryBytes;
   return static_cast<uint64_t>(std::min<__int128>(total, std::numeric_limits<uint64_t>::max()));
 }
 

@@ -121,7 +121,10 @@ struct Plan {
   std::vector<double> busy_shares_percent;  // 1 … 100
   std::vector<Moderation> moderations;
   int64_t p99_limit_ns = 0;  // which mode is the cheapest within this p99; 0: not asked
-  uint32_t mtu_bytes = 0;    // 256, 512 … 4096; 0: the smaller of both ports
+  // cq-scale only: numbers of CQs, and entries of one; distinct, see cq_plan.h. Empty: its choice.
+  std::vector<uint32_t> cqs;
+  std::vector<uint32_t> cq_depths;
+  uint32_t mtu_bytes = 0;  // 256, 512 … 4096; 0: the smaller of both ports
 
   // RC attributes, as codes of the InfiniBand specification.
   uint32_t timeout_code = 14;    // 1 … 31: 4.096 us * 2^code; 0 (no limit) in rnr-test only

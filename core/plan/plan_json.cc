@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/plan/cq_plan.h"
 #include "core/plan/json_fields.h"
 #include "core/plan/rnr_plan.h"
 
@@ -110,6 +111,8 @@ json ToJson(const Plan& plan) {
       {"busy_shares_percent", plan.busy_shares_percent},
       {"moderations", TextsJson(plan.moderations)},
       {"p99_limit_ns", plan.p99_limit_ns},
+      {"cqs", plan.cqs},
+      {"cq_depths", plan.cq_depths},
       {"mtu_bytes", plan.mtu_bytes},
       {"timeout_code", plan.timeout_code},
       {"retry_count", plan.retry_count},
@@ -156,6 +159,8 @@ Expected<Plan> PlanFromJson(const json& object) {
   GetNumbers(fields, object, "busy_shares_percent", kMaxLoads, plan.busy_shares_percent);
   GetParsedList(fields, object, "moderations", kMaxModes, ParseModeration, plan.moderations);
   fields.GetOr("p99_limit_ns", plan.p99_limit_ns);
+  GetNumbers(fields, object, "cqs", kMaxCqRows, plan.cqs);
+  GetNumbers(fields, object, "cq_depths", kMaxCqRows, plan.cq_depths);
   fields.GetOr("mtu_bytes", plan.mtu_bytes);
   fields.GetOr("timeout_code", plan.timeout_code);
   fields.GetOr("retry_count", plan.retry_count);

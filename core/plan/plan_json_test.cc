@@ -79,13 +79,16 @@ TEST(PlanJsonTest, RandomPlansComeBackIdentical) {
 // Reports carry the plan: these keys are a contract with scripts.
 TEST(PlanJsonTest, KeysAreTheDocumentedOnes) {
   const char* keys[] = {
-      "command",        "sizes_bytes", "iterations", "duration_ns",   "warmup_iterations",
-      "warmup_ns",      "qps",         "tx_depth",   "rx_depth",      "post_list",
-      "signal_every",   "inline",      "mtu_bytes",  "timeout_code",  "retry_count",
-      "rnr_timer_code", "rnr_retry",   "rd_atomic",  "service_level", "traffic_class",
-      "flow_label",     "pkey_index",  "hop_limit",  "repeat",        "interval_ns",
-      "deadline_ns",    "changes",     "imm",        "bidirectional", "verify",
-      "atomic_op",      "rate_per_s",  "arrival",    "quick",         "timer_codes",
+      "command",           "sizes_bytes",  "iterations",    "duration_ns",
+      "warmup_iterations", "warmup_ns",    "qps",           "tx_depth",
+      "rx_depth",          "post_list",    "signal_every",  "inline",
+      "mtu_bytes",         "timeout_code", "retry_count",   "rnr_timer_code",
+      "rnr_retry",         "rd_atomic",    "service_level", "traffic_class",
+      "flow_label",        "pkey_index",   "hop_limit",     "repeat",
+      "interval_ns",       "deadline_ns",  "changes",       "imm",
+      "bidirectional",     "verify",       "atomic_op",     "rate_per_s",
+      "arrival",           "quick",        "timer_codes",   "cqs",
+      "cq_depths",
   };
   const json plan = ToJson(Plan{});
   for (const char* key : keys) EXPECT_TRUE(plan.contains(key)) << key;

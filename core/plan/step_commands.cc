@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/plan/cq_plan.h"
 #include "core/plan/rnr_plan.h"
 
 namespace verbscope {
@@ -14,6 +15,9 @@ constexpr std::array kStepCommands = {
     StepCommand{.command = "zero-len-recv", .smallest_size = 1},
     // Rounds of its recovery step. A WRITE of nothing would leave no data to look for.
     StepCommand{.command = kRnrTest, .smallest_size = 1, .iterations = 50, .quick_iterations = 10},
+    StepCommand{.command = kCqScale, .timed = true},
+    // Messages of its steps that lose nothing.
+    StepCommand{.command = kCqOverrun, .iterations = 200, .quick_iterations = 50},
 };
 
 }  // namespace

@@ -16,6 +16,9 @@ struct StepCommand {
   uint64_t smallest_size = 0;  // of --size, in bytes
   uint64_t iterations = 1000;  // of each step that measures, unless --iterations says otherwise
   uint64_t quick_iterations = 100;
+  // Measures for a time, not a number of messages, on queue pairs of which the plan says how many
+  // and how many requests each has in flight.
+  bool timed = false;
 };
 
 std::span<const StepCommand> StepCommands();

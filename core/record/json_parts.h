@@ -97,6 +97,12 @@ Expected<ModeSummary> ModesFromJson(const nlohmann::json& json);
 OrderedJson LatencyJson(const LatencyMetrics& latency, ResultForm form);
 Expected<LatencyMetrics> LatencyFromJson(const nlohmann::json& json);
 
+// cq_json.cc
+OrderedJson ScaleJson(const ScaleMetrics& scale);
+Expected<ScaleMetrics> ScaleFromJson(const nlohmann::json& json);
+OrderedJson OverrunJson(const OverrunMetrics& overrun);
+Expected<OverrunMetrics> OverrunFromJson(const nlohmann::json& json);
+
 OrderedJson DeviceSummaryJson(const DeviceSummary& summary);
 Expected<DeviceSummary> DeviceSummaryFromJson(const nlohmann::json& json);
 

@@ -169,6 +169,8 @@ OrderedJson MetricsJson(const Metrics& metrics, ResultForm form) {
   if (metrics.cpu) object["cpu"] = CpuJson(*metrics.cpu);
   if (metrics.rnr) object["rnr"] = RnrJson(*metrics.rnr);
   if (metrics.cost) object["cost"] = CostJson(*metrics.cost);
+  if (metrics.scale) object["scale"] = ScaleJson(*metrics.scale);
+  if (metrics.overrun) object["overrun"] = OverrunJson(*metrics.overrun);
   OrderedJson& counters = object["counters"] = OrderedJson::object();
   for (const auto& [name, delta] : metrics.counters) counters[ValidUtf8(name)] = delta;
   return object;
@@ -185,6 +187,8 @@ Expected<Metrics> MetricsFromJson(const json& object) {
   GetObject(fields, "cpu", CpuFromJson, metrics.cpu);
   GetObject(fields, "rnr", RnrFromJson, metrics.rnr);
   GetObject(fields, "cost", CostFromJson, metrics.cost);
+  GetObject(fields, "scale", ScaleFromJson, metrics.scale);
+  GetObject(fields, "overrun", OverrunFromJson, metrics.overrun);
   GetCounters(fields, metrics.counters);
   return Finish(fields, std::move(metrics));
 }

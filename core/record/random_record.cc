@@ -44,6 +44,8 @@ class Maker {
     point.size_bytes = Below(1 << 23);
     point.qps = 1 + Below(64);
     point.cqs = MaybeInt<uint32_t>();
+    point.threads = MaybeInt<uint32_t>();
+    point.cq_depth = MaybeInt<uint32_t>();
     point.wait = Coin() ? "busy" : "event";
     point.spin_ns = MaybeInt<int64_t>();
     point.rate_per_s = MaybeReal();
@@ -70,6 +72,19 @@ class Maker {
       rnr.attempts.push_back({i, rnr.nominal_ns * i, MaybeInt<int64_t>(), MaybeInt<uint64_t>()});
     }
     return rnr;
+  }
+
+  OverrunMetrics MakeOverrun() {
+    OverrunMetrics overrun{.cqe = 1 + Below(64)};
+    overrun.delivered = Below(99);
+    overrun.flushed = Below(99);
+    overrun.lost = Below(99);
+    overrun.outstanding = overrun.delivered + overrun.flushed + overrun.lost;
+    overrun.most_unpolled = Below(99);
+    overrun.event = Coin() ? "CQ_ERR on " + Text() : "";
+    overrun.qp_state = Coin() ? "RTS" : "";
+    overrun.cq_usable = Maybe([this] { return Coin(); });
+    return overrun;
   }
 
   Result MakeResult() {
@@ -99,6 +114,11 @@ class Maker {
                       MaybeReal(),          Maybe([this] { return Coin(); }),
                       MaybeInt<uint64_t>(), MaybeReal()};
     }
+    if (Coin()) {
+      metrics.scale = {1 + Below(9), 1 + Below(999), 1 + Below(9),
+                       MaybeReal(),  MaybeReal(),    MaybeReal()};
+    }
+    if (Coin()) metrics.overrun = MakeOverrun();
     for (uint32_t i = 0, n = Below(4); i < n; ++i) metrics.counters[Text()] = Below(1000) - 500;
     for (uint32_t i = 0, n = Below(4); i < n; ++i) {
       result.intervals.push_back({Real(), Real(), Below(1000), MaybeInt<int64_t>(),

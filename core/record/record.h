@@ -24,6 +24,8 @@ struct Point {
   uint64_t size_bytes = 0;
   uint32_t qps = 1;
   std::optional<uint32_t> cqs;
+  std::optional<uint32_t> threads;   // that polled them
+  std::optional<uint32_t> cq_depth;  // entries asked for of each, where that is what is compared
   std::string wait;  // kind only: "busy", "busy:pause", "event", "solicited", "hybrid"
   std::optional<int64_t> spin_ns;
   std::optional<double> rate_per_s;  // absent: closed loop
@@ -94,8 +96,8 @@ struct LoadMetrics {
 };
 
 struct CpuMetrics {
-  double cpu_s = 0;                   // of the measuring thread
-  std::optional<double> utilization;  // cpu_s over the measured time, 0 … 1
+  double cpu_s = 0;                   // of the measuring threads, one or more
+  std::optional<double> utilization;  // cpu_s over the measured time, 0 … 1 per thread
   std::optional<double> us_per_message;
   uint64_t voluntary_switches = 0;
   uint64_t involuntary_switches = 0;
@@ -141,6 +143,31 @@ struct CostMetrics {
   friend bool operator==(const CostMetrics&, const CostMetrics&) = default;
 };
 
+// Several completion queues, or several threads at one (command cq-scale).
+struct ScaleMetrics {
+  uint32_t threads = 1;
+  uint32_t cqe = 1;    // entries of the smallest of the CQs: the device may give more than asked
+  uint32_t cores = 1;  // CPUs on which the threads could run
+  std::optional<double> speedup = {};             // message rate over that of one thread at one CQ
+  std::optional<double> cpu_us_per_message = {};  // of all threads
+  std::optional<double> completions_per_poll = {};  // of the polls that found one or more
+  friend bool operator==(const ScaleMetrics&, const ScaleMetrics&) = default;
+};
+
+// A completion queue and more completions than it has room for, or just not more (cq-overrun).
+struct OverrunMetrics {
+  uint32_t cqe = 1;            // entries of the CQ
+  uint64_t outstanding = 0;    // requests that were to complete into it
+  uint64_t most_unpolled = 0;  // of them at one time: above cqe the CQ must overrun
+  uint64_t delivered = 0;      // polled with SUCCESS
+  uint64_t flushed = 0;        // polled with an error
+  uint64_t lost = 0;           // never came
+  std::string event = {};      // the first CQ_ERR of the device; empty: none
+  std::string qp_state = {};
+  std::optional<bool> cq_usable = {};  // a request after the overrun completed; null: not tried
+  friend bool operator==(const OverrunMetrics&, const OverrunMetrics&) = default;
+};
+
 struct Metrics {
   std::optional<LatencyMetrics> latency;
   std::optional<LatencyMetrics> warmup;  // the warm-up's own latency, kept apart
@@ -150,6 +177,8 @@ struct Metrics {
   std::optional<CpuMetrics> cpu;
   std::optional<RnrMetrics> rnr;
   std::optional<CostMetrics> cost;
+  std::optional<ScaleMetrics> scale;
+  std::optional<OverrunMetrics> overrun;
   std::map<std::string, int64_t> counters;  // device counters, change over the run
 };
 

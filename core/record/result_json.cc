@@ -11,6 +11,8 @@ OrderedJson PointJson(const Point& point) {
   OrderedJson object = {
       {"op", Name(point.op)}, {"size_bytes", point.size_bytes}, {"qps", point.qps}};
   if (point.cqs) object["cqs"] = *point.cqs;
+  if (point.threads) object["threads"] = *point.threads;
+  if (point.cq_depth) object["cq_depth"] = *point.cq_depth;
   object["wait"] = Name(point.wait);
   if (point.spin_ns) object["spin_ns"] = *point.spin_ns;
   if (point.rate_per_s) object["rate_per_s"] = Number(*point.rate_per_s);
@@ -37,6 +39,8 @@ Expected<Point> PointFromJson(const json& object) {
   fields.Get("size_bytes", point.size_bytes);
   fields.Get("qps", point.qps);
   fields.Get("cqs", point.cqs);
+  fields.Get("threads", point.threads);
+  fields.Get("cq_depth", point.cq_depth);
   GetName(fields, "wait", point.wait);
   fields.Get("spin_ns", point.spin_ns);
   fields.Get("rate_per_s", point.rate_per_s);

@@ -19,6 +19,13 @@ constexpr std::array kDeviations = {
                   "a receive is posted to rxe without a call into the kernel, where nobody looks "
                   "at the queue of a queue pair in error again (providers/rxe/rxe.c); it rescues "
                   "nothing, and a reset drops it"},
+    Deviation{.device_kind = "rxe",
+              .rule = kSendOverrun,
+              .observed = "CQ_ERR, the oldest completions delivered in order, the rest lost, QP in "
+                          "RTS, the CQ goes on",
+              .why = "rxe raises CQ_ERR for every completion that finds its CQ full and forgets "
+                     "it; only a receive's loss fails the queue pair, a send's is ignored "
+                     "(drivers/infiniband/sw/rxe/rxe_cq.c, rxe_comp.c)"},
     Deviation{.device_kind = "mlx4",
               .rule = kEmptyBadKey,
               .observed = "requester LOC_QP_OP_ERR, responder no completion",

@@ -27,7 +27,10 @@ std::span<const Deviation> Deviations();
 inline constexpr std::string_view kTooLong = "too-long";           // a SEND longer than its receive
 inline constexpr std::string_view kEmptyBadKey = "empty-bad-key";  // nothing, with a bad rkey
 inline constexpr std::string_view kLateReceive = "late-receive";   // posted to a QP in error
-inline constexpr std::string_view kRules[] = {kTooLong, kEmptyBadKey, kLateReceive};
+inline constexpr std::string_view kSendOverrun = "send-overrun";   // of a CQ, by sends
+inline constexpr std::string_view kReceiveOverrun = "receive-overrun";  // likewise by receives
+inline constexpr std::string_view kRules[] = {kTooLong, kEmptyBadKey, kLateReceive, kSendOverrun,
+                                              kReceiveOverrun};
 
 // "pass" when row.observed is row.expected, "deviation" with the reason when it is listed for the
 // device, "fail" otherwise. Fills status and, of a deviation, why.

@@ -46,7 +46,7 @@ TEST(ExpectationsTest, EveryDeviationHasARuleAReasonAndKnownStatuses) {
   for (const Deviation& deviation : Deviations()) {
     EXPECT_NE(std::ranges::find(kRules, deviation.rule), std::end(kRules)) << deviation.rule;
     EXPECT_FALSE(deviation.why.empty());
-    if (deviation.observed == "no completion") continue;
+    if (deviation.observed == "no completion" || deviation.rule == kSendOverrun) continue;
     ASSERT_TRUE(deviation.observed.starts_with("requester ")) << deviation.observed;
     const auto end = deviation.observed.find(',');
     const auto status = deviation.observed.substr(10, end - 10);

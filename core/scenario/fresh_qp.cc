@@ -1,12 +1,11 @@
 #include "core/scenario/fresh_qp.h"
 
-#include <fmt/core.h>
 #include <sched.h>
 
 #include <utility>
 
+#include "core/scenario/explain.h"
 #include "core/scenario/scenario.h"
-#include "core/selection/gid_pair.h"
 
 namespace verbscope {
 namespace {
@@ -142,28 +141,8 @@ Expected<ibv_qp_state> FreshQp::AwaitState(ibv_qp_state wanted, std::chrono::nan
 
 Error FreshQp::Explain(const ibv_wc& completion, std::string op, uint64_t size_bytes,
                        uint64_t number) {
-  CompletionFailure failure;
-  failure.status = completion.status;
-  failure.vendor_err = completion.vendor_err;
-  failure.wr_id = completion.wr_id;
-  failure.qp_num = completion.qp_num;
-  failure.op = std::move(op);
-  failure.size_bytes = size_bytes;
-  failure.message_number = number;
-  failure.completions_before = number > 0 ? number - 1 : 0;
-  if (!remote_.qps.empty()) failure.remote_qp_num = remote_.qps.front().qpn;
-  if (Expected<ibv_qp_state> state = stage_.device().QueryQpState(qp_.get()); state) {
-    failure.qp_state = QpStateName(*state);
-  }
-  const PathOptions& path = stage_.path();
-  failure.link_layer = path.port.link_layer;
-  failure.gid_pair = fmt::format("{} with {}", DescribeGid(path.gid), DescribeGid(remote_.gid));
-  failure.path_mtu_bytes = path.path_mtu_bytes;
-  failure.timeout_code = plan_.timeout_code;
-  failure.retry_count = plan_.retry_count;
-  failure.rnr_timer_code = plan_.rnr_timer_code;
-  failure.rnr_retry = plan_.rnr_retry;
-  return ExplainCompletion(failure);
+  return ExplainOf({.stage = stage_, .plan = plan_, .remote = remote_, .qp = qp_.get()}, completion,
+                   std::move(op), size_bytes, number);
 }
 
 Status FreshQp::Close() {

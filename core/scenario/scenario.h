@@ -44,7 +44,9 @@
 #include "core/plan/plan.h"
 #include "core/record/record.h"
 #include "core/scenario/fresh_qp.h"
+#include "core/scenario/qp_set.h"
 #include "core/session/monitor.h"
+#include "core/wait/stop.h"
 #include "transports/control/peer_link.h"
 #include "transports/device.h"
 
@@ -71,6 +73,8 @@ struct StageParts {
   // Whose expectations apply to each side: provider names, "mlx5", "rxe", "soft".
   std::string requester_kind;
   std::string responder_kind;
+  // Told to this side's user at once, and kept in its record.
+  const std::function<void(const std::string&)>& notice;
 };
 
 class Stage {
@@ -104,10 +108,26 @@ class Stage {
   // A queue pair of this side with what belongs to it. Lives until both sides are through with the
   // scenario: one that vanished early would answer the other's retransmission with silence.
   Expected<FreshQp*> MakeQp(const FreshQpOptions& options);
+  // Likewise several queue pairs that share completion queues.
+  Expected<QpSet*> MakeQpSet(const QpSetOptions& options);
 
   // The next completion, or none within `limit`. Polls without a break, so `limit` costs a CPU.
   // Fails when the peer is lost, the run is interrupted, its deadline has passed or polling failed.
   Expected<std::optional<ibv_wc>> Await(ibv_cq* cq, std::chrono::nanoseconds limit);
+  // Sleeps for `time`; fails as Await does.
+  Status Rest(std::chrono::nanoseconds time);
+  // For threads of a scenario's own, which look at it in every wait; and the failure of a run that
+  // it has stopped, of this scenario's thread.
+  const StopSignal& stop() const { return parts_.monitor.stop(); }
+  Status Stopped() const;
+
+  // From now on an asynchronous event of a CQ, as of a QP, does not stop the run: it is waited for.
+  // Forgets all events until now.
+  void ExpectCqEvents();
+  // The first event of a CQ since ExpectCqEvents or the last call, or none within `limit`. Of
+  // whichever CQ: devices name theirs in different ways.
+  Expected<std::optional<std::string>> AwaitCqEvent(std::chrono::nanoseconds limit);
+
   // A point in time, and the time since one: how long a request took to fail.
   uint64_t Now() const;
   int64_t NsSince(uint64_t ticks) const { return clock().scale().Nanoseconds(Now() - ticks); }
@@ -122,6 +142,8 @@ class Stage {
                 std::string_view ended_by);
   // A result that is more than a latency; as it is, complete with its point and side.
   void Keep(Result result) { results_.push_back(std::move(result)); }
+  // A whole sentence that the user of this side should know.
+  void Notice(const std::string& text) { parts_.notice(text); }
   // No later scenario is worth running: each would wait in vain. `why` ends in their rows.
   void GiveUp(std::string why) { give_up_ = std::move(why); }
 
@@ -135,6 +157,7 @@ class Stage {
   const StageParts& parts_;
   const std::string name_;
   std::vector<std::unique_ptr<FreshQp>> qps_;
+  std::vector<std::unique_ptr<QpSet>> qp_sets_;
   std::vector<CheckRow> checks_;
   std::vector<Result> results_;
   std::string give_up_;

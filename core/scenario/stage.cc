@@ -67,6 +67,13 @@ Expected<FreshQp*> Stage::MakeQp(const FreshQpOptions& options) {
   return qps_.back().get();
 }
 
+Expected<QpSet*> Stage::MakeQpSet(const QpSetOptions& options) {
+  Expected<std::unique_ptr<QpSet>> set = QpSet::Create(*this, options);
+  if (!set) return Fail(std::move(set.error()));
+  qp_sets_.push_back(std::move(*set));
+  return qp_sets_.back().get();
+}
+
 Expected<std::optional<ibv_wc>> Stage::Await(ibv_cq* cq, std::chrono::nanoseconds limit) {
   const StopSignal& stop = parts_.monitor.stop();
   ibv_wc completion;
@@ -81,14 +88,45 @@ Expected<std::optional<ibv_wc>> Stage::Await(ibv_cq* cq, std::chrono::nanosecond
       error.next_step = "look at the kernel log (dmesg) of this host";
       return Fail(std::move(error));
     }
-    if (stop.stopped()) {
-      return Fail(StopError(stop.reason(), parts_.link, parts_.monitor, plan()));
-    }
+    if (stop.stopped()) return Fail(std::move(Stopped().error()));
     if (limit.count() == 0) return std::nullopt;
     if (empty % kEmptyPollsPerYield != 0) continue;
     if (!deadline) deadline = Deadline::After(limit);
     if (deadline->Passed()) return std::nullopt;
     ::sched_yield();
+  }
+}
+
+Status Stage::Stopped() const {
+  const StopSignal& signal = stop();
+  if (!signal.stopped()) return {};
+  return Fail(StopError(signal.reason(), parts_.link, parts_.monitor, plan()));
+}
+
+Status Stage::Rest(std::chrono::nanoseconds time) {
+  constexpr std::chrono::nanoseconds kNap = std::chrono::milliseconds(2);
+  const Deadline deadline = Deadline::After(time);
+  for (;;) {
+    if (Status status = Stopped(); !status || deadline.Passed()) return status;
+    std::this_thread::sleep_for(std::min(kNap, time));
+  }
+}
+
+void Stage::ExpectCqEvents() {
+  parts_.monitor.TolerateCqEvents();
+  (void)parts_.monitor.TakeEvents();
+}
+
+Expected<std::optional<std::string>> Stage::AwaitCqEvent(std::chrono::nanoseconds limit) {
+  const Deadline deadline = Deadline::After(limit);
+  for (;;) {
+    for (std::string& event : parts_.monitor.TakeEvents()) {
+      if (event.starts_with("CQ_")) return std::move(event);
+    }
+    if (deadline.Passed()) return std::nullopt;
+    if (Status status = Rest(std::chrono::milliseconds(5)); !status) {
+      return Fail(std::move(status.error()));
+    }
   }
 }
 
@@ -124,7 +162,11 @@ Status Stage::CloseQps() {
   for (const std::unique_ptr<FreshQp>& qp : qps_) {
     if (Status status = qp->Close(); !status && first) first = std::move(status);
   }
+  for (const std::unique_ptr<QpSet>& set : qp_sets_) {
+    if (Status status = set->Close(); !status && first) first = std::move(status);
+  }
   qps_.clear();
+  qp_sets_.clear();
   return first;
 }
 

@@ -1,9 +1,17 @@
 #include "core/session/monitor.h"
 
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 namespace verbscope {
+namespace {
+
+// A device that overruns raises one event per completion that it loses: taken at once, so that a
+// step does not hear those of the step before. Bounded, since the heartbeat waits meanwhile.
+constexpr int kEventsPerTick = 256;
+
+}  // namespace
 
 Monitor::Monitor(PeerLink& link, Device& device, const Interrupt& interrupt, Deadline deadline)
     : link_(link), device_(device), interrupt_(interrupt), deadline_(deadline) {
@@ -59,22 +67,39 @@ std::optional<std::string> Monitor::device_event() const {
   return device_event_;
 }
 
+std::vector<std::string> Monitor::TakeEvents() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(events_, {});
+}
+
+bool Monitor::Tolerated(const AsyncEvent& event) const {
+  const auto is = [&event](const std::atomic<bool>& tolerate, std::string_view prefix) {
+    return tolerate.load(std::memory_order_relaxed) && event.text.starts_with(prefix);
+  };
+  return is(tolerate_qp_events_, "QP_") || is(tolerate_cq_events_, "CQ_");
+}
+
+void Monitor::Note(AsyncEvent event) {
+  const bool fatal = event.fatal && !Tolerated(event);
+  if (events_.size() < kMostEvents) events_.push_back(event.text);
+  // The first fatal one explains what follows; the kernel adds harmless ones behind it.
+  if (!fatal_event_) device_event_ = std::move(event.text);
+  fatal_event_ = fatal_event_ || fatal;
+  if (fatal) stop_.Stop(StopReason::kDevice);
+}
+
 void Monitor::Tick() {
   if (interrupt_.raised()) stop_.Stop(StopReason::kInterrupted);
   if (deadline_.Passed()) stop_.Stop(StopReason::kDeadline);
-  Expected<std::optional<AsyncEvent>> event =
-      device_.NextAsyncEvent(Deadline::After(std::chrono::nanoseconds(0)));
+  for (int i = 0; i < kEventsPerTick; ++i) {
+    Expected<std::optional<AsyncEvent>> event =
+        device_.NextAsyncEvent(Deadline::After(std::chrono::nanoseconds(0)));
+    if (!event || !event->has_value()) break;
+    const std::lock_guard lock(mutex_);
+    Note(**std::move(event));
+  }
   {
     const std::lock_guard lock(mutex_);
-    if (event && event->has_value()) {
-      const bool tolerated =
-          tolerate_qp_events_.load(std::memory_order_relaxed) && (*event)->text.starts_with("QP_");
-      const bool fatal = (*event)->fatal && !tolerated;
-      // The first fatal one explains what follows; the kernel adds harmless ones behind it.
-      if (!fatal_event_) device_event_ = std::move((*event)->text);
-      fatal_event_ = fatal_event_ || fatal;
-      if (fatal) stop_.Stop(StopReason::kDevice);
-    }
     if (recorder_ != nullptr) recorder_->Fold();
   }
   stop_.Tick();

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/deadline.h"
 #include "core/base/interrupt.h"
@@ -40,11 +41,19 @@ class Monitor {
   // From now on events of single QPs ("QP_FATAL on …") stop nothing: whoever breaks QPs on purpose
   // has a deadline for every wait, and looks at completions. They are still kept.
   void TolerateQpEvents() { tolerate_qp_events_.store(true, std::memory_order_relaxed); }
+  // The same of events of single CQs ("CQ_ERR on …"), for whoever overruns one on purpose.
+  void TolerateCqEvents() { tolerate_cq_events_.store(true, std::memory_order_relaxed); }
+  // Every asynchronous event since the last call, oldest first; beyond kMostEvents the rest is
+  // forgotten.
+  std::vector<std::string> TakeEvents();
+  static constexpr size_t kMostEvents = 4096;
   // The first fatal asynchronous event, or, while none was fatal, the last one.
   std::optional<std::string> device_event() const;
 
  private:
   void Tick();
+  void Note(AsyncEvent event);  // with mutex_ held
+  bool Tolerated(const AsyncEvent& event) const;
   void Done();
   void Lost();
 
@@ -54,11 +63,13 @@ class Monitor {
   const Deadline deadline_;
   StopSignal stop_;
   std::atomic<bool> tolerate_qp_events_ = false;
+  std::atomic<bool> tolerate_cq_events_ = false;
   mutable std::mutex mutex_;
   IntervalRecorder* recorder_ = nullptr;
   bool hold_done_ = false;
   bool done_held_ = false;
   std::optional<std::string> device_event_;
+  std::vector<std::string> events_;
   bool fatal_event_ = false;
   bool lost_ = false;
 };

@@ -182,7 +182,8 @@ Status RunScenarios(LoopRole role, SideState& side, const Plan& plan, PeerLink& 
                          .monitor = monitor,
                          .deadline = deadline,
                          .requester_kind = requester ? own_kind : *peer_kind,
-                         .responder_kind = requester ? *peer_kind : own_kind};
+                         .responder_kind = requester ? *peer_kind : own_kind,
+                         .notice = context.notice};
   ScenarioRun run(parts, record);  // outlives the farewell of EndRun, and so do its queue pairs
   Status status;
   for (const Scenario& scenario : ScenariosOf(plan)) {

@@ -137,7 +137,7 @@ def plan(command, sizes, **changed):
         "timeout_code": 14, "traffic_class": 0, "imm": False, "bidirectional": False,
         "verify": False, "atomic_op": "fetch-add", "rate_per_s": 0.0, "arrival": "fixed",
         "quick": False, "timer_codes": [], "modes": [], "rates_per_s": [], "busy_shares_percent": [],
-        "moderations": [], "p99_limit_ns": 0, "changes": [],
+        "moderations": [], "p99_limit_ns": 0, "cqs": [], "cq_depths": [], "changes": [],
     }
     result.update(changed)
     return result

@@ -22,6 +22,8 @@ import zlib
 
 import jsonschema
 
+from command_groups import cost_problems, overrun_problems, rnr_problems, scale_problems
+
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "..", "..", "docs", "schema", "verbscope-1.schema.json")
 
@@ -32,7 +34,7 @@ EXIT_CODES = {"usage": 1, "internal": 1, "setup": 2, "verification": 3, "inconcl
 MEASURING = {"send-lat", "write-lat", "read-lat", "atomic-lat", "send-bw", "write-bw", "read-bw",
              "event-vs-poll", "cq-scale", "verb-cost"}
 # Commands whose answer is a list of checks: without one that says something they cannot have passed.
-CHECKING = {"imm", "zero-len-recv", "rnr-test", "check"}
+CHECKING = {"imm", "zero-len-recv", "rnr-test", "cq-scale", "cq-overrun", "check"}
 ONE_RESULT_PER_SIZE = {"send-lat", "write-lat", "read-lat", "atomic-lat", "send-bw", "write-bw",
                        "read-bw"}
 
@@ -242,26 +244,6 @@ def interval_problems(rows):
             yield f"interval from {row['from_s']}: p50, p99 and maximum are not ascending"
 
 
-def rnr_problems(rnr):
-    measured, ratio = rnr["measured_ns"], rnr["ratio"]
-    if (measured is None) != (ratio is None):
-        yield "measured_ns and ratio are not known together"
-    elif ratio is not None and not math.isclose(ratio, measured / rnr["nominal_ns"], rel_tol=1e-6,
-                                                abs_tol=1e-9):
-        yield f"ratio is {ratio}, but measured_ns / nominal_ns is {measured / rnr['nominal_ns']}"
-    for row in rnr["attempts"]:
-        if row["predicted_ns"] != row["rnr_retry"] * rnr["nominal_ns"]:
-            yield f"rnr_retry {row['rnr_retry']} predicts {row['predicted_ns']}, not so many waits"
-
-
-def cost_problems(cost, latency):
-    if cost["calls"] != latency["samples"]:
-        yield f"{cost['calls']} calls, but {latency['samples']} samples"
-    counted = cost["syscalls_per_call"]
-    if counted is not None and cost["enters_kernel"] is not (counted > 0):
-        yield f"enters_kernel is {cost['enters_kernel']}, syscalls_per_call {counted}"
-
-
 def result_problems(result):
     metrics = result["metrics"]
     for group in ("latency", "warmup"):
@@ -276,6 +258,10 @@ def result_problems(result):
             yield "rnr: the point does not say which timer"
     if "cost" in metrics and "latency" in metrics:
         yield from (f"cost: {p}" for p in cost_problems(metrics["cost"], metrics["latency"]))
+    if "scale" in metrics:
+        yield from (f"scale: {problem}" for problem in scale_problems(result))
+    if "overrun" in metrics:
+        yield from (f"overrun: {problem}" for problem in overrun_problems(metrics["overrun"]))
     yield from interval_problems(result["intervals"])
 
 

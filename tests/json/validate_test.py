@@ -99,6 +99,45 @@ class ValidateTest(unittest.TestCase):
             found = self.with_cost(**change)
             self.assertTrue(any(words in problem for problem in found), f"{words!r} not in {found}")
 
+    def with_group(self, name, group, point, change):
+        """The problems of a good document whose first result also holds `group`, changed."""
+        document = json.loads(read("send-lat"))
+        result = document["results"][0]
+        result["point"].update(point)
+        result["metrics"][name] = copy.deepcopy(group)
+        change(result["metrics"][name], result)
+        return self.problems(document)
+
+    def group_tests(self, name, group, point, prepare, cases):
+        self.assertEqual(self.with_group(name, group, point, prepare), [])
+        for change, words in cases:
+            def both(numbers, result, change=change):
+                prepare(numbers, result)
+                change(numbers, result)
+            found = self.with_group(name, group, point, both)
+            self.assertTrue(any(words in problem for problem in found), f"{words!r} not in {found}")
+
+    def test_the_numbers_of_cq_scale_agree_with_each_other(self):
+        scale = {"threads": 2, "cqe": 128, "cores": 2, "speedup": 1.5, "cpu_us_per_message": None,
+                 "completions_per_poll": 3.5}
+
+        def same_cost(numbers, result):
+            numbers["cpu_us_per_message"] = result["metrics"]["cpu"]["us_per_message"]
+        self.group_tests("scale", scale, {"cqs": 2, "threads": 2, "cq_depth": 100}, same_cost, (
+            (lambda numbers, result: numbers.update(threads=4), "4 threads, but the point says 2"),
+            (lambda numbers, result: result["point"].update(cqs=3), "3 CQs, but 2 threads"),
+            (lambda numbers, result: numbers.update(cqe=99), "fewer than the 100 asked for"),
+            (lambda numbers, result: numbers.update(cpu_us_per_message=0.001), "but cpu says"),
+            (lambda numbers, result: numbers.pop("cores"), "'cores' is a required")))
+
+    def test_the_numbers_of_cq_overrun_agree_with_each_other(self):
+        overrun = {"cqe": 16, "outstanding": 32, "most_unpolled": 32, "delivered": 16, "flushed": 2,
+                   "lost": 14, "event": "CQ_ERR on CQ 7", "qp_state": "ERR", "cq_usable": None}
+        self.group_tests("overrun", overrun, {}, lambda numbers, result: None, (
+            (lambda numbers, result: numbers.update(lost=0), "18 came and 0 were lost of 32"),
+            (lambda numbers, result: numbers.update(most_unpolled=33), "more than outstanding"),
+            (lambda numbers, result: numbers.pop("event"), "'event' is a required")))
+
     def test_good_documents_are_accepted(self):
         names = glob.glob(os.path.join(RECORDS, "*.json"))
         self.assertGreaterEqual(len(names), 8)
