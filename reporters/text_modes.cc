@@ -146,6 +146,16 @@ void DrawFloor(const SideRecord& side, Canvas& canvas) {
   canvas.Wrapped(2, fmt::format("{}: {}", canvas.Safe(side.role), FloorText(*side.jitter_floor)));
 }
 
+void DrawFloors(const Record& record, Canvas& canvas) {
+  if (!record.local.jitter_floor && !(record.remote && record.remote->jitter_floor)) return;
+  canvas.Blank();
+  canvas.Wrapped(0, "jitter floor: a thread that only read the clock, before the runs", Ink::kBold);
+  DrawFloor(record.local, canvas);
+  if (record.remote) DrawFloor(*record.remote, canvas);
+  canvas.Wrapped(2, "a tail that is not longer than these gaps is the host's, not the mode's",
+                 Ink::kDim);
+}
+
 void DrawTexts(std::string_view title, const std::vector<std::string>& texts, Canvas& canvas) {
   if (texts.empty()) return;
   canvas.Blank();
@@ -157,19 +167,10 @@ void DrawTexts(std::string_view title, const std::vector<std::string>& texts, Ca
 
 void DrawModes(const Record& record, Canvas& canvas) {
   const ModeSummary& modes = *record.modes;
+  DrawFloors(record, canvas);
   if (!modes.rows.empty()) {
     DrawRows(modes, canvas);
     DrawPlots(modes, canvas);
-  }
-  const bool watched = record.local.jitter_floor || (record.remote && record.remote->jitter_floor);
-  if (watched) {
-    canvas.Blank();
-    canvas.Wrapped(0, "jitter floor: a thread that only read the clock, before the runs",
-                   Ink::kBold);
-    DrawFloor(record.local, canvas);
-    if (record.remote) DrawFloor(*record.remote, canvas);
-    canvas.Wrapped(2, "a tail that is not longer than these gaps is the host's, not the mode's",
-                   Ink::kDim);
   }
   DrawTexts("left out", modes.unsuited, canvas);
   DrawTexts("where they cross", modes.sentences, canvas);

@@ -88,7 +88,8 @@ TEST(PlanJsonTest, KeysAreTheDocumentedOnes) {
       "interval_ns",       "deadline_ns",  "changes",       "imm",
       "bidirectional",     "verify",       "atomic_op",     "rate_per_s",
       "arrival",           "quick",        "timer_codes",   "cqs",
-      "cq_depths",
+      "cq_depths",         "modes",        "rates_per_s",   "busy_shares_percent",
+      "moderations",       "p99_limit_ns",
   };
   const json plan = ToJson(Plan{});
   for (const char* key : keys) EXPECT_TRUE(plan.contains(key)) << key;

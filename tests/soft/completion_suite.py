@@ -84,6 +84,22 @@ with case("ModerationHoldsEventsBack"):
     plain, held = (row(result.doc, mode, "streaming") for mode in ("event", "event 8:1000us"))
     expect(held["completions_per_event"] >= 4 and held["lost_wakeups"] == 0, f"{held}; without: {plain}")
 
+with case("ATerminalShowsWhichPointIsUnderWay"):
+    leader, follower = os.openpty()
+    with subprocess.Popen([BINARY, COMMAND, "--loopback", "--device", "soft", *SHORT], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=follower) as process:
+        os.close(follower)
+        shown = b""
+        # Reading fails once the last writer is gone.
+        with contextlib.suppress(OSError):
+            while chunk := os.read(leader, 4096):
+                shown += chunk
+        expect(process.wait(20) == 0, f"exit {process.returncode}")
+    os.close(leader)
+    for words in (b"\rwatching the host for gaps", b"\r1 of 18: busy, closed loop"):
+        expect(words in shown, f"{words!r} is not in {shown!r}")
+    expect(shown.rstrip().endswith(b"\x1b[K"), f"a line of progress stays: {shown[-200:]!r}")
+
 with case("BadListsAreRefusedByTheirOption"):
     for args, word in ((("--modes", "poll"), "--modes"), (("--rates", "0"), "--rates"), (("--rates", "200%"), "--rates"),
                        (("--moderation", "8"), "--moderation"), (("--p99", "soon"), "--p99"),
