@@ -327,18 +327,18 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
   if (command == kEventVsPoll) {
     if (Status modes = ParseModeOptions(options, plan); !modes) return Fail(modes.error());
   }
-  if (plan.deadline_ns != 0 && plan.deadline_ns < PlannedNs(plan)) {
-    return Fail(Usage(fmt::format("--deadline {} is shorter than the plan itself, {}",
-                                  DurationText(plan.deadline_ns), DurationText(PlannedNs(plan))),
-                      command == kRnrTest ? "give a longer --deadline or fewer --timer-codes"
-                                          : "give a longer --deadline or a shorter --duration"));
-  }
   Status status = Validate(plan);
   if (status) status = CheckCombination(plan);
   if (!status) {
     Error error = std::move(status.error());
     if (error.next_step.empty()) error.next_step = fmt::format("verbscope {} --help", command);
     return Fail(std::move(error));
+  }
+  if (plan.deadline_ns != 0 && plan.deadline_ns < PlannedNs(plan)) {
+    return Fail(Usage(fmt::format("--deadline {} is shorter than the plan itself, {}",
+                                  DurationText(plan.deadline_ns), DurationText(PlannedNs(plan))),
+                      command == kRnrTest ? "give a longer --deadline or fewer --timer-codes"
+                                          : "give a longer --deadline or a shorter --duration"));
   }
   return plan;
 }

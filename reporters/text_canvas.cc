@@ -103,6 +103,16 @@ std::string PadRight(std::string_view text, size_t columns) {
   return std::string(text).append(have < columns ? columns - have : 0, ' ');
 }
 
+std::string Cell(std::string text, size_t columns) {
+  while (Columns(text) >= columns) {
+    const auto last = std::find_if(text.rbegin(), text.rend(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // the first byte of a character
+    });
+    text.resize(static_cast<size_t>(text.rend() - last) - 1);
+  }
+  return PadRight(text, columns);
+}
+
 Canvas::Canvas(const TextOptions& options)
     : options_(options), width_(static_cast<size_t>(std::clamp(options.width, 60, 200))) {}
 

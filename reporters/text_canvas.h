@@ -31,6 +31,9 @@ size_t Columns(std::string_view text);
 std::string PadLeft(std::string_view text, size_t columns);   // right-aligned
 std::string PadRight(std::string_view text, size_t columns);  // left-aligned
 
+// PadRight of a text of any length: cut where it would run into the next column.
+std::string Cell(std::string text, size_t columns);
+
 enum class Ink { kPlain, kBold, kDim, kGreen, kRed, kYellow, kCyan };
 
 class Canvas {

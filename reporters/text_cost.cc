@@ -33,17 +33,6 @@ std::string BytesText(uint64_t bytes) {
   return fmt::format("{} {}", bytes, kUnits[unit]);
 }
 
-// Left-aligned, and cut where it would run into the next column.
-std::string Cell(std::string text, size_t columns) {
-  while (Columns(text) >= columns) {
-    const auto last = std::find_if(text.rbegin(), text.rend(), [](char c) {
-      return (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // the first byte of a character
-    });
-    text.resize(static_cast<size_t>(text.rend() - last) - 1);
-  }
-  return PadRight(text, columns);
-}
-
 // What sets a row apart from others of its verb. A swept message has one size, which the notes
 // above the table state.
 std::string Variant(const Point& point, const Canvas& canvas) {

@@ -98,18 +98,19 @@ void DrawDepthSentence(const std::vector<const Result*>& rows, Canvas& canvas) {
 }
 
 std::string EventText(const OverrunMetrics& overrun, const Canvas& canvas) {
-  return overrun.event.empty() ? "none"
-                               : canvas.Safe(overrun.event.substr(0, overrun.event.find(' ')));
+  return overrun.event.empty()
+             ? "none"
+             : Cell(canvas.Safe(overrun.event.substr(0, overrun.event.find(' '))), 10);
 }
 
 std::string OverrunLine(const Result& result, const Canvas& canvas) {
   const OverrunMetrics& overrun = *result.metrics.overrun;
   std::string name = canvas.Safe(result.point.variant.value_or(""));
   if (result.side == "responder") name += " *";
-  return "  " + PadRight(name, kNameColumns) + PadLeft(CountText(overrun.cqe), 6) +
+  return "  " + Cell(name, kNameColumns) + PadLeft(CountText(overrun.cqe), 6) +
          PadLeft(CountText(overrun.outstanding), 8) + PadLeft(CountText(overrun.delivered), 11) +
-         PadLeft(CountText(overrun.flushed), 9) + PadLeft(CountText(overrun.lost), 6) +
-         PadLeft(canvas.Safe(overrun.qp_state), 6) + PadLeft(EventText(overrun, canvas), 8);
+         PadLeft(CountText(overrun.flushed), 9) + PadLeft(CountText(overrun.lost), 6) + "  " +
+         Cell(canvas.Safe(overrun.qp_state), 6) + EventText(overrun, canvas);
 }
 
 }  // namespace
@@ -160,8 +161,8 @@ void DrawOverrun(const std::vector<Result>& results, Canvas& canvas) {
   canvas.Blank();
   canvas.Line(canvas.In(Ink::kDim, "  " + PadRight("", kNameColumns) + PadLeft("CQE", 6) +
                                        PadLeft("due", 8) + PadLeft("delivered", 11) +
-                                       PadLeft("flushed", 9) + PadLeft("lost", 6) +
-                                       PadLeft("QP", 6) + PadLeft("event", 8)));
+                                       PadLeft("flushed", 9) + PadLeft("lost", 6) + "  " +
+                                       PadRight("QP", 6) + "event"));
   for (const Result* row : rows) canvas.Line(OverrunLine(*row, canvas));
 }
 

@@ -10,8 +10,8 @@
 namespace verbscope {
 namespace {
 
-constexpr size_t kModeColumns = 16;
-constexpr size_t kTimeColumns = 10;
+constexpr size_t kModeColumns = 18;
+constexpr size_t kTimeColumns = 9;
 
 std::optional<double> Real(const std::optional<int64_t>& ns) {
   return ns ? std::optional<double>(static_cast<double>(*ns)) : std::nullopt;
@@ -21,12 +21,17 @@ std::string Time(const std::optional<int64_t>& ns) {
   return PadLeft(TimeColumn(Real(ns)), kTimeColumns);
 }
 
+// In so many columns, whatever the value.
 std::string Number(const std::optional<double>& value, int decimals, size_t columns) {
-  return PadLeft(value ? fmt::format("{:.{}f}", *value, decimals) : "-", columns);
+  if (!value) return PadLeft("-", columns);
+  const std::string text = fmt::format("{:.{}f}", *value, decimals);
+  return PadLeft(text.size() < columns ? text : fmt::format("{:.0e}", *value), columns);
 }
 
 std::string PerSecond(const std::optional<double>& rate) {
-  return PadLeft(rate ? ShortCountText(static_cast<uint64_t>(*rate + 0.5)) : "-", 11);
+  constexpr double kMost = 1e18;
+  const bool counts = rate && *rate >= 0 && *rate < kMost;
+  return PadLeft(counts ? ShortCountText(static_cast<uint64_t>(*rate + 0.5)) : "-", 11);
 }
 
 std::string SignedTime(double ns) {
@@ -47,7 +52,7 @@ std::string AgainstBusy(const ModeRow& row) {
                        IntervalText(*row.p50_more_ns, SignedTime));
   }
   if (row.cpu_saved_percent) {
-    const std::string_view of = row.load == "streaming" ? "CPU time per message" : "CPU time";
+    const std::string_view of = row.offered_per_s ? "CPU time" : "CPU time per message";
     text += fmt::format("{}saves {} of the {}{}", text.empty() ? "" : ", ",
                         percent(row.cpu_saved_percent->value), of,
                         IntervalText(*row.cpu_saved_percent, percent));
@@ -58,7 +63,7 @@ std::string AgainstBusy(const ModeRow& row) {
 void DrawRow(const ModeRow& row, Canvas& canvas) {
   std::optional<double> percent = row.utilization;
   if (percent) *percent *= 100;
-  canvas.Line("  " + PadRight(canvas.Safe(row.mode), kModeColumns - 2) + Time(row.p50_ns) +
+  canvas.Line("  " + Cell(canvas.Safe(row.mode), kModeColumns - 2) + Time(row.p50_ns) +
               Time(row.p99_ns) + Time(row.p99_9_ns) + Time(row.max_ns) +
               PerSecond(row.achieved_per_s) + Number(percent, 1, 7) +
               Number(row.us_per_message, 2, 8));
@@ -113,7 +118,7 @@ std::vector<PlotSeries> SeriesOf(
 
 void DrawPlots(const ModeSummary& modes, Canvas& canvas) {
   const auto rate_text = [](double rate) {
-    return ShortCountText(static_cast<uint64_t>(rate + 0.5)) + "/s";
+    return ShortCountText(static_cast<uint64_t>(std::clamp(rate, 0.0, 1e18))) + "/s";
   };
   Plot latency;
   latency.title = "p50 against offered rate";

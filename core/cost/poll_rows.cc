@@ -122,7 +122,10 @@ Status MeasureEmptyStartPoll(CostMeter& meter, ibv_cq_ex* cq) {
   return meter.Measure(
       RowFor("start_poll", 0), [] { return Status(); },
       [&] { result = ibv_start_poll(cq, &attributes); },
-      [&]() -> Expected<bool> { return result != 0; });
+      [&]() -> Expected<bool> {
+        if (result == 0) ibv_end_poll(cq);  // what it found was not to be there
+        return result != 0;
+      });
 }
 
 }  // namespace

@@ -159,6 +159,8 @@ TEST_F(RunCostTest, AnInterruptLeavesWhatWasMeasuredUntilThen) {
   plan.row_ns = 3'600'000'000'000;
   plan.groups = {VerbGroup::kPollCq};
   std::thread user([this] {
+    // Both queue pairs of the row live: from then on a sample takes microseconds.
+    while (fabric_->live().qps < 2) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     interrupt_.Raise();
   });

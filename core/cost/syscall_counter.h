@@ -40,10 +40,13 @@ class SyscallCounter {
   SyscallCounter& operator=(const SyscallCounter&) = delete;
   ~SyscallCounter();
 
-  // Runs `call` and counts. It must not throw.
+  // Runs `call` in any case, and counts if that can be done now. It must not throw.
   template <class Call>
   SyscallCount Count(Call&& call) {
-    if (!Begin()) return {.calls = 0, .complete = false};
+    if (!Begin()) {
+      std::forward<Call>(call)();
+      return {.calls = 0, .complete = false};
+    }
     Block(true);
     std::forward<Call>(call)();
     Block(false);

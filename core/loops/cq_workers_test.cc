@@ -78,15 +78,17 @@ class CqWorkersTest : public testing::Test {
                         clock_);
   }
 
-  // One CQ, whose `nth` completion is changed, or kept where `lie` says false.
-  CqWorkersOutcome RunLying(uint32_t threads, std::function<bool(ibv_wc&)> lie, int nth = 50) {
+  // One CQ, whose `nth` completion is changed, or kept where `lie` says false. What is found out
+  // ends the phase, whose time is only for what is not.
+  CqWorkersOutcome RunLying(uint32_t threads, std::function<bool(ibv_wc&)> lie, int nth = 50,
+                            int64_t ns = int64_t{3600} * 1'000'000'000) {
     Make(1);
     liar_.completion = [lie = std::move(lie), nth, seen = 0](ibv_wc& wc) mutable {
       return ++seen != nth || lie(wc);
     };
     liar = &liar_;
     true_poll = std::exchange(cqs_[0]->context->ops.poll_cq, LyingPoll);
-    return Run(threads);
+    return Run(threads, ns);
   }
 
   const Clock clock_ = Clock::Calibrate();
@@ -207,7 +209,8 @@ TEST_F(CqWorkersTest, ACompletionThatComesTwiceIsFound) {
 }
 
 TEST_F(CqWorkersTest, ACompletionThatNeverComesIsCountedAtTheEnd) {
-  const CqWorkersOutcome outcome = RunLying(3, [](ibv_wc&) { return false; });
+  const CqWorkersOutcome outcome = RunLying(
+      3, [](ibv_wc&) { return false; }, /*nth=*/5, /*ns=*/1'000'000);
   EXPECT_EQ(outcome.end, LoopEnd::kComplete);
   EXPECT_EQ(outcome.never_came, 1U);
 }

@@ -35,9 +35,10 @@ bool Sustains(const ModeRow& row) {
          *row.achieved_per_s >= kSustained * *row.offered_per_s;
 }
 
-// Whether the runs agree that a difference is above 0; a single run cannot be doubted.
+// Whether the runs agree on the sign of a difference; a single run cannot be doubted.
 bool IsCertain(const Difference& difference) {
-  return difference.value > 0 && (!difference.low || *difference.low > 0);
+  if (!difference.low || !difference.high) return true;
+  return *difference.low > 0 || *difference.high < 0;
 }
 
 bool Pays(const ModeRow& row) {
@@ -71,29 +72,38 @@ std::string WithoutGain(const ModeRow& row) {
     return fmt::format("does not keep up: {} of {}",
                        row.achieved_per_s ? RateText(*row.achieved_per_s) : "nothing", Rate(row));
   }
-  const double saved = row.cpu_saved_percent ? row.cpu_saved_percent->value : 0;
+  if (!row.cpu_saved_percent) return "saves an unknown share of CPU";
+  const double saved = row.cpu_saved_percent->value;
   if (saved >= kPaysPercent) {
-    return fmt::format("may save {} CPU, but the runs do not agree", Percent(saved));
+    return fmt::format("may save {} CPU, on which the runs do not agree", Percent(saved));
   }
   return saved < kPaysPercent / 2 ? "saves nothing"
                                   : fmt::format("saves {} CPU only", Percent(saved));
+}
+
+// Of a mode that does not pay at the lowest rate.
+std::string NoGain(const std::string& mode, const Rows& loads) {
+  const ModeRow& first = *loads.front();
+  const auto later = std::ranges::find_if(loads, [](const ModeRow* row) { return Pays(*row); });
+  std::string text = fmt::format("{} {} {}: it {} and {}", later == loads.end() ? "from" : "at",
+                                 Rate(first), mode, WithoutGain(first), Cost(first));
+  if (later == loads.end()) return text + "; nor does it pay at any higher rate measured";
+  return text +
+         fmt::format("; yet at {} it {} and {}", Rate(**later), Cost(**later), Saving({*later}));
 }
 
 std::string Sentence(const std::string& mode, const Rows& loads) {
   size_t paying = 0;
   while (paying < loads.size() && Pays(*loads[paying])) ++paying;
   const Rows gains(loads.begin(), loads.begin() + static_cast<std::ptrdiff_t>(paying));
-  if (gains.empty()) {
-    const ModeRow& first = *loads.front();
-    return fmt::format("from {} on, the lowest rate measured, {} {} and {}", Rate(first), mode,
-                       WithoutGain(first), Cost(first));
-  }
+  if (gains.empty()) return NoGain(mode, loads);
   const ModeRow& last = *gains.back();
   std::string cost = Cost(*gains.front());
   if (gains.size() > 1) {
     cost += fmt::format(" at {} and {} at {}", Rate(*gains.front()), More(last), Rate(last));
   }
-  std::string text = fmt::format("up to {} {} {} and {}", Rate(last), mode, cost, Saving(gains));
+  const std::string text =
+      fmt::format("up to {} {} {} and {}", Rate(last), mode, cost, Saving(gains));
   if (paying == loads.size()) return text + "; it still pays at the highest rate measured";
   const ModeRow& lost = *loads[paying];
   return text + fmt::format("; at {} it {}", Rate(lost), WithoutGain(lost));

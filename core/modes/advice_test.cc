@@ -59,8 +59,23 @@ TEST(AdviceTest, AModeThatAlwaysPaysSaysSo) {
 TEST(AdviceTest, AModeThatNeverPaysSaysSo) {
   std::vector<ModeRow> rows = Rows();
   rows[1] = Against(Row(1'000, "event", 7'100, 0.97), 6'100, 3);
+  EXPECT_EQ(
+      CrossoverSentences(rows).at(0),
+      "at 1,000/s event: it saves nothing and costs +6.1 us p50; yet at 10,000/s it costs +5.0 "
+      "us p50 and saves 80 % CPU");
+  rows[3] = Against(Row(10'000, "event", 6'000, 0.98), 5'000, 2);
   EXPECT_EQ(CrossoverSentences(rows).at(0),
-            "from 1,000/s on, the lowest rate measured, event saves nothing and costs +6.1 us p50");
+            "from 1,000/s event: it saves nothing and costs +6.1 us p50; nor does it pay at any "
+            "higher rate measured");
+}
+
+TEST(AdviceTest, ALowerLatencyIsNoCostAndIsSaid) {
+  std::vector<ModeRow> rows = Rows();
+  rows.resize(2);
+  rows[1].p50_more_ns = Difference{.value = -300, .low = -320, .high = -280};
+  EXPECT_EQ(CrossoverSentences(rows).at(0),
+            "up to 1,000/s event costs -300 ns p50 and saves 97 % CPU; it still pays at the "
+            "highest rate measured");
 }
 
 TEST(AdviceTest, WhatDoesNotKeepUpDoesNotPayHoweverIdleItIs) {
@@ -77,7 +92,7 @@ TEST(AdviceTest, WhereTheRunsDoNotAgreeNothingIsClaimed) {
   rows[3].cpu_saved_percent = Difference{.value = 80, .low = -20, .high = 180};
   EXPECT_EQ(CrossoverSentences(rows).at(0),
             "up to 1,000/s event costs no p50 that the runs agree on and saves 97 % CPU; at "
-            "10,000/s it may save 80 % CPU, but the runs do not agree");
+            "10,000/s it may save 80 % CPU, on which the runs do not agree");
 }
 
 TEST(AdviceTest, WithoutBusyPollingThereIsNothingToCross) {

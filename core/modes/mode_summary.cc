@@ -166,9 +166,9 @@ std::optional<Difference> Compare(const std::map<uint32_t, double>& theirs,
 void AddDifferences(const Load& load, const Cell& cell, const Cell& reference, ModeRow& row) {
   row.p50_more_ns = Compare(ByRun(cell.requester, Median), ByRun(reference.requester, Median),
                             [](double theirs, double busy) { return theirs - busy; });
-  // More messages pass in one way of waiting than in another where nothing limits them but the way
-  // of waiting: there the time per message counts.
-  const auto cost = load.kind == LoadKind::kStream ? UsPerMessage : Utilization;
+  // Where nothing limits the messages but the way of waiting, more pass in one way than in another,
+  // and the time per message counts. At an offered rate it is the time.
+  const auto cost = load.kind == LoadKind::kOpen ? Utilization : UsPerMessage;
   row.cpu_saved_percent =
       Compare(ByRun(cell.responder, cost), ByRun(reference.responder, cost),
               [](double theirs, double busy) { return (1 - theirs / busy) * 100; });
@@ -180,7 +180,9 @@ double StudentT(size_t freedom) {
                                  2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
                                  2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
                                  2.060,  2.056, 2.052, 2.048, 2.045, 2.042};
-  return freedom <= kTable.size() ? kTable[freedom - 1] : 1.96;
+  // Never too narrow: between two rows of the table the wider one.
+  if (freedom <= kTable.size()) return kTable[freedom - 1];
+  return freedom < 60 ? kTable.back() : freedom < 120 ? 2.000 : 1.980;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -123,6 +124,29 @@ TEST(ModeSummaryTest, LoadsAndModesAreToldApart) {
   EXPECT_EQ(summary.rows[4].samples, 0u);
   EXPECT_FALSE(summary.rows[4].p50_ns);
   EXPECT_DOUBLE_EQ(*summary.rows[4].achieved_per_s, 3e6);
+}
+
+TEST(ModeSummaryTest, WhereNoRateIsOfferedCpuIsComparedPerMessage) {
+  std::vector<Result> results;
+  AddRun(results, 1'000, "busy", 0, 1'000, 1.0);
+  AddRun(results, 1'000, "event", 0, 3'000, 0.5);
+  for (Result& result : results) {
+    result.point.rate_per_s.reset();
+    result.point.tx_depth = 1;
+    // A third of the messages at half of the time: each costs half as much again.
+    result.metrics.cpu->us_per_message = result.point.wait == "busy" ? 1.0 : 1.5;
+  }
+  const ModeSummary summary = SummarizeModes(PlanOf({}, 1), results);
+  ASSERT_EQ(summary.rows.size(), 2u);
+  EXPECT_DOUBLE_EQ(summary.rows[1].cpu_saved_percent->value, -50);
+}
+
+TEST(ModeSummaryTest, AnIntervalIsNeverTooNarrow) {
+  // Mean 0 and standard deviation about 1 of 32 values: t of 31 degrees of freedom is 2.040.
+  std::vector<double> values;
+  for (int i = 0; i < 16; ++i) values.insert(values.end(), {-1.0, 1.0});
+  const Difference difference = MeanOf(values);
+  EXPECT_GE(*difference.high, 2.040 * std::sqrt(32.0 / 31) / std::sqrt(32.0));
 }
 
 TEST(ModeSummaryTest, ALostWakeUpFailsAndIsNamed) {

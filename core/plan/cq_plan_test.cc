@@ -113,11 +113,13 @@ TEST(CqPlanTest, TheListsTravel) {
   EXPECT_TRUE(PlanFromJson(older)->cqs.empty());
 }
 
-TEST(CqPlanTest, AServerCountsTheMemoryOfADeepCq) {
+// The deep CQ is the requester's alone.
+TEST(CqPlanTest, AServerRefusesNoDeepCqForMemoryThatItDoesNotUse) {
   Plan plan = ScalePlan();
   const uint64_t before = EstimatedMemoryBytes(plan);
-  plan.cq_depths = {1'000'000};
-  EXPECT_GT(EstimatedMemoryBytes(plan), before + 64'000'000);
+  plan.cq_depths = {kMaxCqDepth};
+  EXPECT_EQ(EstimatedMemoryBytes(plan), before);
+  EXPECT_TRUE(Bound(plan, {}));
 }
 
 }  // namespace

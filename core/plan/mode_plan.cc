@@ -217,7 +217,7 @@ Status CheckModeOptions(const Plan& plan) {
     return UsageError(fmt::format("{} chooses queue pairs, lists and operations itself", command),
                       "leave those options out; --rates says how fast");
   }
-  if (plan.modes.size() + plan.moderations.size() < 1) {
+  if (plan.modes.empty()) {
     return UsageError("--modes: there is nothing to compare", "give two or more ways of waiting");
   }
   if (plan.rates_per_s.size() + plan.busy_shares_percent.size() > kMaxLoads) {
@@ -242,7 +242,8 @@ int64_t JitterWatchNs(const Plan& plan) { return (plan.quick ? 100 : 500) * kMs;
 
 int64_t EventVsPollPlannedNs(const Plan& plan) {
   const __int128 point_ns = __int128{plan.duration_ns} + plan.warmup_ns + kConnectNs;
-  __int128 points = static_cast<__int128>(ModePointsOf(plan).size());
+  __int128 points =
+      static_cast<__int128>(ModesOf(plan).size() * LoadsOf(plan).size()) * plan.repeat;
   if (!plan.busy_shares_percent.empty()) points += 1;
   const __int128 total = points * point_ns + 2 * JitterWatchNs(plan);
   return static_cast<int64_t>(std::min<__int128>(total, std::numeric_limits<int64_t>::max()));

@@ -322,11 +322,7 @@ uint64_t EstimatedMemoryBytes(const Plan& plan) {
   const bool steps = FindStepCommand(plan.command) != nullptr;
   const __int128 buffers =
       steps ? kStepBufferMessages * (buffer + kPageBytes) + kStepBufferBytes : 2 * buffer;
-  // One CQ of the greatest depth lives at a time.
-  const uint32_t cq_depth =
-      plan.cq_depths.empty() ? 0 : *std::max_element(plan.cq_depths.begin(), plan.cq_depths.end());
-  const __int128 total = buffers + (entries * kQueueEntryBytes + kQpBytes) * plan.qps +
-                         __int128{cq_depth} * kQueueEntryBytes;
+  const __int128 total = buffers + (entries * kQueueEntryBytes + kQpBytes) * plan.qps;
   return static_cast<uint64_t>(std::min<__int128>(total, std::numeric_limits<uint64_t>::max()));
 }
 

@@ -294,7 +294,7 @@ struct ModeRow {
   uint64_t lost_wakeups = 0;
   // Against busy polling under the same load; absent for busy polling itself.
   std::optional<Difference> p50_more_ns = {};
-  // Of what busy polling takes: of the time, in streaming per message.
+  // Of what busy polling takes: at an offered rate of the time, else per message.
   std::optional<Difference> cpu_saved_percent = {};
 };
 

@@ -307,6 +307,7 @@ Status Size(Stage& stage) {
   metrics.event = event->value_or("");
   Expected<std::string> wrong = TakeBrim(stage, set, part, metrics);
   if (!wrong) return Fail(std::move(wrong.error()));
+  if (Status status = TakeRest(stage, set, metrics); !status) return status;
   metrics.lost = metrics.outstanding - metrics.delivered - metrics.flushed;
   Expected<ibv_qp_state> state = stage.device().QueryQpState(set.qp());
   if (!state) return Fail(std::move(state.error()));

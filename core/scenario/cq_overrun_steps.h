@@ -36,6 +36,10 @@ std::string OverrunText(const Overrun& overrun);
 // "31 of 47 delivered, 16 lost, CQ of 31 entries".
 std::string NumbersText(const OverrunMetrics& metrics);
 
+// Takes what still comes of `outstanding` requests, until nothing has come for a while, so that
+// what is missing afterwards is lost. For after a completion was wrong; only counts.
+Status TakeRest(Stage& stage, QpSet& set, OverrunMetrics& metrics);
+
 // Signalled WRITEs of queue pair 0, never more than the CQ has room for: when it is full of what
 // may come, posting pauses until a completion was taken. `wrong` is empty when each came, in order.
 struct Paused {

@@ -224,6 +224,16 @@ Status PointRun::ExchangeResults() {
   if (!received) return Fail(std::move(received.error()));
   Expected<Result> result = ResultFromJson((*received)["result"]);
   if (!result) return Fail(std::move(result.error()));
+  // Results are told apart by these: a peer must not speak for this side or for another run.
+  if (result->side == own_->side || result->run != run_) {
+    Error error;
+    error.error_class = ErrorClass::kRun;
+    error.message = fmt::format("the peer sent a result of the {}, run {}, not its own of run {}",
+                                Printable(result->side, 32), result->run, run_);
+    error.cause = "two versions that do not understand each other";
+    error.next_step = "run the same verbscope version on both hosts";
+    return Fail(std::move(error));
+  }
   peer_ = std::move(*result);
   return {};
 }

@@ -241,8 +241,8 @@ INSTANTIATE_TEST_SUITE_P(, WaitModelTest,
                                          ModelCase{false, false, false},
                                          ModelCase{true, false, false},
                                          ModelCase{false, true, true}, ModelCase{true, true, true}),
-                         [](const testing::TestParamInfo<ModelCase>& info) {
-                           const ModelCase& model = info.param;
+                         [](const testing::TestParamInfo<ModelCase>& parameter) {
+                           const ModelCase& model = parameter.param;
                            return std::string(model.signals_queued ? "Tells" : "Silent") +
                                   (model.rearms_at_once ? "RearmsAtOnce" : "RearmsLate") +
                                   (model.solicited ? "Solicited" : "Any");

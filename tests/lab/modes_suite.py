@@ -50,7 +50,8 @@ with case("NoWakeUpIsLostInHundredsOfRunsUnderLoad"):
     expect(result.code == 0, str(result))
     for side in ("requester", "responder"):
         results = of(result.doc, side)
-        lost = sum(r["metrics"]["cpu"]["lost_wakeups"] for r in results)
+        lost, events = (sum(r["metrics"]["cpu"][key] for r in results) for key in ("lost_wakeups", "events"))
         expect(len(results) == 200 and lost == 0, f"{len(results)} runs, {lost} wake-ups lost")
+        expect(events > 200, f"the {side} never slept: {events} events")
 
 finish()

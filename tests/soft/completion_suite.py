@@ -116,8 +116,9 @@ with case("NoWakeUpIsLostInHundredsOfRunsUnderLoad"):
             expect(result.code == 0, f"{wait}: {result}")
             for side in ("requester", "responder"):
                 results = of(result.doc, side)
-                lost = sum(r["metrics"]["cpu"]["lost_wakeups"] for r in results)
+                lost, events = (sum(r["metrics"]["cpu"][key] for r in results) for key in ("lost_wakeups", "events"))
                 expect(len(results) == 200 and lost == 0, f"{wait}: {len(results)} runs, {lost} wake-ups lost")
+                expect(events > 200, f"{wait}: {side} slept in vain, {events} events")
 
 
 def interrupted(after_s):

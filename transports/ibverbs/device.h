@@ -90,10 +90,10 @@ class IbverbsDevice final : public Device {
   Error FailedToPin(VerbCall call, std::string_view parameters, int errno_value,
                     uint64_t need_bytes, std::string_view what) const;
   Status CheckRtr(ibv_qp* qp, const ibv_qp_attr& attributes);
-  // One QP with `options`, not yet owned or recorded.
   // Objects with the extended interfaces; null with errno where the device does not have them.
   ibv_cq* MakeExtendedCq(const CqOptions& options);
   ibv_qp* MakeExtendedQp(const QpOptions& options, ibv_qp_init_attr& attributes);
+  // One QP with `options`, not yet owned or recorded.
   Expected<ibv_qp*> MakeQp(const QpOptions& options, ibv_qp_init_attr& attributes);
   Expected<uint32_t> TryInline(ibv_pd* pd, ibv_cq* cq, uint32_t bytes);
   Expected<uint32_t> ProbeInline();
@@ -111,7 +111,9 @@ class IbverbsDevice final : public Device {
   LiveObjects live_;
   TeardownWatchdog watchdog_;
   std::mutex extended_mutex_;
-  std::set<ibv_cq*> extended_cqs_;  // guarded by extended_mutex_
+  // Made with the extended interfaces; guarded by extended_mutex_.
+  std::set<ibv_cq*> extended_cqs_;
+  std::set<ibv_qp*> extended_qps_;
   std::mutex inline_mutex_;
   std::optional<uint32_t> max_inline_bytes_;  // guarded by inline_mutex_
 };

@@ -165,11 +165,18 @@ ibv_qp* IbverbsDevice::MakeExtendedQp(const QpOptions& options, ibv_qp_init_attr
                             IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
                             IBV_QP_EX_WITH_RDMA_READ;
   ibv_qp* const qp = verbs_.CreateQpEx(context_, &extended);
-  if (qp != nullptr) attributes.cap = extended.cap;
+  if (qp == nullptr) return nullptr;
+  attributes.cap = extended.cap;
+  const std::lock_guard lock(extended_mutex_);
+  extended_qps_.insert(qp);
   return qp;
 }
 
-ibv_qp_ex* IbverbsDevice::Extended(ibv_qp* qp) { return verbs_.ToQpEx(qp); }
+ibv_qp_ex* IbverbsDevice::Extended(ibv_qp* qp) {
+  const std::lock_guard lock(extended_mutex_);
+  // ibv_qp_to_qp_ex looks behind the ibv_qp, where some providers keep something else.
+  return extended_qps_.contains(qp) ? verbs_.ToQpEx(qp) : nullptr;
+}
 
 ibv_cq_ex* IbverbsDevice::Extended(ibv_cq* cq) {
   const std::lock_guard lock(extended_mutex_);

@@ -80,6 +80,10 @@ Status IbverbsDevice::Destroy(ibv_cq* cq) {
 Status IbverbsDevice::Destroy(ibv_qp* qp) {
   live_.Remove(qp);
   Status status = Destroyed(qp, VerbCall::kDestroyQp, "", &VerbsApi::DestroyQp);
+  if (status) {
+    const std::lock_guard lock(extended_mutex_);
+    extended_qps_.erase(qp);
+  }
   if (!status) live_.Add(qp);
   return status;
 }
