@@ -24,6 +24,11 @@ constexpr const char* kSource =
 // The other side waits for a whole point in one step.
 constexpr std::chrono::nanoseconds kLongestDrain = std::chrono::seconds(4);
 
+// How long what is in flight at the end has to come.
+std::chrono::nanoseconds DrainTime(const Stage& stage) {
+  return std::min(stage.CompletionLimit(), kLongestDrain);
+}
+
 // What the points of one run compare themselves with, in the order in which they run.
 struct Baseline {
   double rate_per_s = 0;  // of one thread at one CQ; 0: not measured
@@ -89,7 +94,7 @@ class ScaleRun {
 
   CqWorkersOutcome Phase(int64_t ns) {
     const TickScale scale = stage_.clock().scale();
-    const auto drain = std::min(stage_.CompletionLimit(), kLongestDrain);
+    const auto drain = DrainTime(stage_);
     return RunCqWorkers({.cqs = cqs_,
                          .qps = qps_,
                          .requests = requests_,
@@ -155,8 +160,9 @@ CheckRow RowOf(const Stage& stage, const ScalePoint& point, const CqWorkersOutco
     row.observed = MismatchText(outcome.mismatch);
     row.why = "a program would have taken another queue pair's completion for its own";
   } else if (outcome.never_came > 0) {
-    row.observed = fmt::format("{} of {} completions did not come within {}", outcome.never_came,
-                               outcome.never_came + outcome.messages, DurationText(kDrainNs));
+    row.observed =
+        fmt::format("{} of {} completions did not come within {}", outcome.never_came,
+                    outcome.never_came + outcome.messages, DurationText(DrainTime(stage).count()));
     row.why = "completions were lost";
   } else {
     row.status = "pass";
