@@ -92,7 +92,7 @@ void DrawPlot(const Plot& plot, Canvas& canvas) {
               PadLeft(last, columns - std::min(columns, Columns(first))));
   std::string legend = plot.x_label + ";";
   for (size_t i = 0; i < plot.series.size() && i < 26; ++i) {
-    legend += fmt::format(" {} {}{}", Letter(i), plot.series[i].name,
+    legend += fmt::format(" {} {}{}", Letter(i), canvas.Safe(plot.series[i].name),
                           i + 1 < plot.series.size() ? "," : "");
   }
   canvas.Wrapped(2, legend + "; * several", Ink::kDim);

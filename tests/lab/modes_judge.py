@@ -78,7 +78,7 @@ def judge_rows(doc, modes, loads=LOADS):
 def judge_sentences(doc):
     """The figures of a sentence are those of the rows, and it ends where the rows say that the mode stops to pay."""
     for sentence in doc["modes"]["sentences"]:
-        named = re.search(r"(?:up to [\d,.]+/s|measured,) (\S+(?: \d+:\d+us)?) ", sentence)
+        named = re.match(r"(?:up to|at|from) [\d,.]+/s ([a-z]+(?::(?:pause|[\d.]+[num]?s))?(?: \d+:\d+us)?)[: ]", sentence)
         expect(named is not None, f"no mode in {sentence!r}")
         rows = sorted((r for r in doc["modes"]["rows"] if r["mode"] == named[1] and r["offered_per_s"]),
                       key=lambda r: r["offered_per_s"])
@@ -86,7 +86,11 @@ def judge_sentences(doc):
                 and r["achieved_per_s"] >= 0.95 * r["offered_per_s"] for r in rows]
         count = pays.index(False) if False in pays else len(pays)
         if count == 0:
-            expect(sentence.startswith("from "), sentence)
+            first = f"{rows[0]['offered_per_s']:,.0f}/s"
+            expect(sentence.startswith(f"{'at' if any(pays) else 'from'} {first}"), f"{sentence!r}: {pays}")
+            if any(pays):
+                later = rows[pays.index(True)]
+                expect(f"yet at {later['offered_per_s']:,.0f}/s" in sentence, f"{sentence!r}: {later}")
             continue
         gains = rows[:count]
         expect(f"up to {gains[-1]['offered_per_s']:,.0f}/s" in sentence, f"{sentence!r}: {gains[-1]}")

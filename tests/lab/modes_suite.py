@@ -52,6 +52,7 @@ with case("NoWakeUpIsLostInHundredsOfRunsUnderLoad"):
         results = of(result.doc, side)
         lost, events = (sum(r["metrics"]["cpu"][key] for r in results) for key in ("lost_wakeups", "events"))
         expect(len(results) == 200 and lost == 0, f"{len(results)} runs, {lost} wake-ups lost")
-        expect(events > 200, f"the {side} never slept: {events} events")
+        # A send to a device of this host is done when its post returns, and raises no event.
+        expect(events > 200 or side == "requester", f"the {side} never slept: {events} events")
 
 finish()
