@@ -8,6 +8,7 @@
 
 #include "cmd/signals.h"
 #include "cmd/version.h"
+#include "core/plan/cq_plan.h"
 #include "core/selection/control_path.h"
 #include "core/selection/selection.h"
 #include "core/session/session.h"
@@ -94,7 +95,8 @@ Status RunLoopback(const SessionContext& context, RequesterOptions requester, Ou
   record.loopback = true;
   requester.control_path.loopback = true;
   LocalSettings responder = requester.settings;
-  SplitCpus(requester.settings, responder);
+  // The threads of cq-scale are all of one side; the other side's work is its device's.
+  if (requester.plan.command != kCqScale) SplitCpus(requester.settings, responder);
   LoopbackServer server(Connection(std::move(pair->second)), context.provider, responder);
   return RunOver(Connection(std::move(pair->first)), context, requester, output, record);
 }

@@ -57,8 +57,14 @@ std::optional<double> Percentile(const Result& result, std::string_view percent)
 
 std::string Time(std::optional<double> ns) { return PadLeft(TimeColumn(ns), kTimeColumns); }
 
+// Most calls make no system call, and some do.
+bool AtTimes(const CostMetrics& cost) {
+  return cost.syscalls_per_call == 0u && cost.syscalls_at_most.value_or(0) > 0;
+}
+
 std::string Kernel(const CostMetrics& cost) {
   if (!cost.enters_kernel) return "?";
+  if (AtTimes(cost)) return "at times";
   if (!*cost.enters_kernel) return "no";
   const uint64_t calls = cost.syscalls_per_call.value_or(0);
   return calls > 0 && calls < 100 ? fmt::format("yes {}", calls) : "yes";
@@ -92,7 +98,7 @@ class Rows {
   }
 
   // The verbs whose calls do what `enters` says, with the variants where a verb's are not alike.
-  std::string Verbs(std::optional<bool> enters) const {
+  std::string Verbs(std::string_view kernel) const {
     std::vector<std::string> ops;
     for (const Result* row : rows_) {
       const std::string& op = row->point.op;
@@ -100,19 +106,19 @@ class Rows {
     }
     std::vector<std::string> verbs;
     for (const std::string& op : ops) {
-      std::string verb = OfOne(op, enters);
+      std::string verb = OfOne(op, kernel);
       if (!verb.empty()) verbs.push_back(std::move(verb));
     }
     return fmt::format("{}", fmt::join(verbs, ", "));
   }
 
  private:
-  std::string OfOne(const std::string& op, std::optional<bool> enters) const {
+  std::string OfOne(const std::string& op, std::string_view kernel) const {
     std::vector<std::string> variants;
     bool all = true;
     for (const Result* row : rows_) {
       if (row->point.op != op) continue;
-      const bool alike = row->metrics.cost->enters_kernel == enters;
+      const bool alike = Kernel(*row->metrics.cost).starts_with(kernel);
       if (alike) variants.push_back(Variant(row->point, canvas_));
       all = all && alike;
     }
@@ -195,10 +201,11 @@ void DrawSentences(const std::vector<const Result*>& rows, Canvas& canvas) {
 
 void DrawKernel(const std::vector<const Result*>& rows, Canvas& canvas) {
   const Rows table(rows, canvas);
-  const std::array<std::pair<std::string_view, std::string>, 3> lines = {{
-      {"entered by", table.Verbs(true)},
-      {"not entered by", table.Verbs(false)},
-      {"not known of", table.Verbs(std::nullopt)},
+  const std::array<std::pair<std::string_view, std::string>, 4> lines = {{
+      {"entered by", table.Verbs("yes")},
+      {"at times by", table.Verbs("at times")},
+      {"not entered by", table.Verbs("no")},
+      {"not known of", table.Verbs("?")},
   }};
   std::string_view label = "kernel";
   for (const auto& [what, verbs] : lines) {

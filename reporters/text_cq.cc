@@ -103,13 +103,19 @@ std::string EventText(const OverrunMetrics& overrun, const Canvas& canvas) {
              : Cell(canvas.Safe(overrun.event.substr(0, overrun.event.find(' '))), 10);
 }
 
+// In so many columns, seven or more, with room before it.
+std::string Count(uint64_t count, size_t columns) {
+  constexpr uint64_t kMostDigits = 99'999;
+  if (count <= kMostDigits) return PadLeft(CountText(count), columns);
+  return PadLeft(fmt::format("{:.0e}", static_cast<double>(count)), columns);
+}
+
 std::string OverrunLine(const Result& result, const Canvas& canvas) {
   const OverrunMetrics& overrun = *result.metrics.overrun;
   std::string name = canvas.Safe(result.point.variant.value_or(""));
   if (result.side == "responder") name += " *";
-  return "  " + Cell(name, kNameColumns) + PadLeft(CountText(overrun.cqe), 6) +
-         PadLeft(CountText(overrun.outstanding), 8) + PadLeft(CountText(overrun.delivered), 11) +
-         PadLeft(CountText(overrun.flushed), 9) + PadLeft(CountText(overrun.lost), 6) + "  " +
+  return "  " + Cell(name, kNameColumns) + Count(overrun.cqe, 7) + Count(overrun.outstanding, 8) +
+         Count(overrun.delivered, 10) + Count(overrun.flushed, 8) + Count(overrun.lost, 7) + "  " +
          Cell(canvas.Safe(overrun.qp_state), 6) + EventText(overrun, canvas);
 }
 
@@ -159,9 +165,9 @@ void DrawOverrun(const std::vector<Result>& results, Canvas& canvas) {
       "due: requests that complete into this CQ; delivered: polled with SUCCESS; flushed: "
       "polled with an error; lost: never came; * at the responder");
   canvas.Blank();
-  canvas.Line(canvas.In(Ink::kDim, "  " + PadRight("", kNameColumns) + PadLeft("CQE", 6) +
-                                       PadLeft("due", 8) + PadLeft("delivered", 11) +
-                                       PadLeft("flushed", 9) + PadLeft("lost", 6) + "  " +
+  canvas.Line(canvas.In(Ink::kDim, "  " + PadRight("", kNameColumns) + PadLeft("CQE", 7) +
+                                       PadLeft("due", 8) + PadLeft("delivered", 10) +
+                                       PadLeft("flushed", 8) + PadLeft("lost", 7) + "  " +
                                        PadRight("QP", 6) + "event"));
   for (const Result* row : rows) canvas.Line(OverrunLine(*row, canvas));
 }

@@ -78,9 +78,14 @@ void DrawRow(const ModeRow& row, Canvas& canvas) {
   if (!text.empty()) canvas.Wrapped(6, text, row.lost_wakeups > 0 ? Ink::kRed : Ink::kDim);
 }
 
-void DrawRows(const ModeSummary& modes, Canvas& canvas) {
+void DrawRows(const Record& record, Canvas& canvas) {
+  const ModeSummary& modes = *record.modes;
+  const std::string size =
+      record.plan
+          ? fmt::format(": messages of {}", Plural(record.plan->sizes_bytes.front(), "byte"))
+          : "";
   canvas.Blank();
-  canvas.Wrapped(0, "ways of waiting, by load", Ink::kBold);
+  canvas.Wrapped(0, fmt::format("ways of waiting, by load{}", size), Ink::kBold);
   canvas.Wrapped(2,
                  "times and messages/s are the requester's, all runs together: half a round trip "
                  "in the closed loop, from the intended send time to the answer at offered rates; "
@@ -174,7 +179,7 @@ void DrawModes(const Record& record, Canvas& canvas) {
   const ModeSummary& modes = *record.modes;
   DrawFloors(record, canvas);
   if (!modes.rows.empty()) {
-    DrawRows(modes, canvas);
+    DrawRows(record, canvas);
     DrawPlots(modes, canvas);
   }
   DrawTexts("left out", modes.unsuited, canvas);

@@ -76,7 +76,9 @@ CostMetrics CostMeter::MakeCost(uint64_t work) const {
   std::ranges::nth_element(calls, calls.begin() + static_cast<std::ptrdiff_t>(calls.size() / 2));
   const uint64_t median = calls[calls.size() / 2];
   if (median > 0 || whole) cost.enters_kernel = median > 0;
-  if (whole) cost.syscalls_per_call = median;
+  if (!whole) return cost;
+  cost.syscalls_per_call = median;
+  cost.syscalls_at_most = std::ranges::max(calls);
   return cost;
 }
 

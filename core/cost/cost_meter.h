@@ -129,7 +129,7 @@ class CostMeter {
 
   // Calls that give no sample (fewer completions came than were asked for) are tried again.
   static constexpr uint64_t kTriesPerCall = 4;
-  static constexpr size_t kCountedCalls = 9;
+  static constexpr size_t kCountedCalls = 33;
 
   const Clock& clock_;
   const CostPlan& plan_;

@@ -194,7 +194,8 @@ std::vector<std::string> Advice(const std::vector<ModeRow>& rows, int64_t p99_li
                                  TimeText(*fastest->p50_ns)));
   }
   if (!open_loads.empty()) {
-    const Rows slow = RowsOf(rows, open_loads.front());
+    Rows slow = RowsOf(rows, open_loads.front());
+    std::erase_if(slow, [](const ModeRow* row) { return !Sustains(*row); });
     if (const ModeRow* cheapest = Least(slow, Busy)) {
       advice.push_back(fmt::format("least CPU: {} ({} at {})", cheapest->mode, CpuText(*cheapest),
                                    Rate(*cheapest)));

@@ -123,6 +123,19 @@ void AddLatency(const Cell& cell, ModeRow& row) {
   row.p99_9_ns = value(kP99_9);
 }
 
+// Of all runs together: a slow run with few messages must not count like one with many.
+std::optional<double> UsPerMessageOfAll(const std::vector<const Result*>& results) {
+  double cpu_us = 0;
+  double messages = 0;
+  for (const Result* result : results) {
+    const std::optional<CpuMetrics>& cpu = result->metrics.cpu;
+    if (!cpu || cpu->us_per_message.value_or(0) <= 0) continue;
+    cpu_us += cpu->cpu_s * 1e6;
+    messages += cpu->cpu_s * 1e6 / *cpu->us_per_message;
+  }
+  return messages > 0 ? std::optional<double>(cpu_us / messages) : std::nullopt;
+}
+
 uint64_t LostOf(const std::vector<const Result*>& results) {
   uint64_t lost = 0;
   for (const Result* result : results) {
@@ -142,7 +155,7 @@ ModeRow RowOf(const Load& load, const Mode& mode, const Cell& cell) {
   row.achieved_per_s = Mean(ByRun(cell.requester, Achieved));
   AddLatency(cell, row);
   row.utilization = Mean(ByRun(cell.responder, Utilization));
-  row.us_per_message = Mean(ByRun(cell.responder, UsPerMessage));
+  row.us_per_message = UsPerMessageOfAll(cell.responder);
   row.completions_per_event = Mean(ByRun(cell.responder, PerEvent));
   row.lost_wakeups = LostOf(cell.requester) + LostOf(cell.responder);
   return row;
@@ -242,6 +255,11 @@ ModeSummary SummarizeModes(const Plan& plan, const std::vector<Result>& results)
   }
   summary.sentences = CrossoverSentences(summary.rows);
   summary.advice = Advice(summary.rows, plan.p99_limit_ns);
+  if (plan.repeat == 1 && !summary.sentences.empty()) {
+    summary.sentences.emplace_back(
+        "each of these rests on one run, so that nothing says how far it can be trusted: use "
+        "--repeat 3 or more");
+  }
   return summary;
 }
 
@@ -254,8 +272,9 @@ CheckRow LostWakeUpsRow(const std::vector<Result>& results) {
     events += result.metrics.cpu->events;
     lost += result.metrics.cpu->lost_wakeups;
     if (result.metrics.cpu->lost_wakeups > 0 && first.empty()) {
-      first = fmt::format("first by the {} in {} mode, run {}", result.side, result.point.wait,
-                          result.run);
+      first =
+          fmt::format("first by the {} in {} mode{}, run {}", result.side, result.point.wait,
+                      result.point.moderation ? " " + *result.point.moderation : "", result.run);
     }
   }
   return {.name = "lost-wakeups",

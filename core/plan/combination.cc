@@ -44,7 +44,8 @@ Status CheckQueues(const Plan& plan, const Operation& operation) {
 Status CheckRate(const Plan& plan, const Operation& operation) {
   if (plan.rate_per_s == 0) return {};
   const double seconds = static_cast<double>(plan.duration_ns) * 1e-9;
-  if (!plan.iterations && seconds * plan.rate_per_s < 1) {
+  // The first is due one gap after the beginning; what is due at the very end is not sent.
+  if (!plan.iterations && seconds * plan.rate_per_s <= 1) {
     return UsageError(fmt::format("--rate {:g}: no message is due within {}", plan.rate_per_s,
                                   DurationText(plan.duration_ns)),
                       "raise --rate or --duration");

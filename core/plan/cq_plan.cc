@@ -120,6 +120,12 @@ Status CheckCqPlan(const Plan& plan) {
     return status;
   }
   if (plan.command == kCqScale) return CheckScale(plan);
+  if (plan.command == kCqOverrun && plan.iterations.value_or(0) > kMostOverrunMessages) {
+    return UsageError(
+        fmt::format("--iterations {}: cq-overrun sends {} messages at most in one step",
+                    *plan.iterations, kMostOverrunMessages),
+        "give a smaller --iterations");
+  }
   if (plan.cqs.empty() && plan.cq_depths.empty()) return {};
   return UsageError(
       fmt::format("--cqs and --cq-depth: {} compares no completion queues", plan.command),

@@ -16,6 +16,8 @@ namespace verbscope {
 
 inline constexpr std::string_view kCqScale = "cq-scale";
 inline constexpr std::string_view kCqOverrun = "cq-overrun";
+// One step must end while the other side waits for it, on slow devices too.
+inline constexpr uint64_t kMostOverrunMessages = 100'000;
 
 // Defaults of cq-scale, where they are not those of every command.
 inline constexpr uint32_t kScaleQps = 16;

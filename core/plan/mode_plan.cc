@@ -165,6 +165,7 @@ Plan PlanOfPoint(const Plan& plan, const Load& load, const Mode& mode) {
   Plan point = plan;
   point.command = load.kind == LoadKind::kStream ? "send-bw" : "send-lat";
   point.repeat = 1;
+  point.deadline_ns = EffectiveDeadlineNs(plan);
   point.modes = {mode.wait};
   point.moderations.clear();
   if (mode.moderation) point.moderations = {*mode.moderation};
@@ -230,7 +231,7 @@ Status CheckModeOptions(const Plan& plan) {
                       "leave both out");
   }
   for (const double rate : plan.rates_per_s) {
-    if (static_cast<double>(plan.duration_ns) * 1e-9 * rate >= 1) continue;
+    if (static_cast<double>(plan.duration_ns) * 1e-9 * rate > 1) continue;
     return UsageError(fmt::format("--rates {:g}: no message is due within {}", rate,
                                   DurationText(plan.duration_ns)),
                       "raise the rate or --duration");

@@ -128,6 +128,7 @@ OrderedJson CostJson(const CostMetrics& cost) {
       {"ns_per_request", OrNull(cost.ns_per_request)},
       {"enters_kernel", OrNull(cost.enters_kernel)},
       {"syscalls_per_call", OrNull(cost.syscalls_per_call)},
+      {"syscalls_at_most", OrNull(cost.syscalls_at_most)},
       {"overhead_ns", OrNull(cost.overhead_ns)},
   };
 }
@@ -140,6 +141,7 @@ Expected<CostMetrics> CostFromJson(const json& object) {
   fields.Get("ns_per_request", cost.ns_per_request);
   fields.Get("enters_kernel", cost.enters_kernel);
   fields.Get("syscalls_per_call", cost.syscalls_per_call);
+  fields.Get("syscalls_at_most", cost.syscalls_at_most);
   fields.Get("overhead_ns", cost.overhead_ns);
   return Finish(fields, cost);
 }

@@ -110,9 +110,9 @@ class Maker {
     }
     if (Coin()) metrics.rnr = MakeRnr();
     if (Coin()) {
-      metrics.cost = {Below(5'000),         1 + Below(64),
-                      MaybeReal(),          Maybe([this] { return Coin(); }),
-                      MaybeInt<uint64_t>(), MaybeReal()};
+      metrics.cost = {
+          Below(5'000),         1 + Below(64),        MaybeReal(), Maybe([this] { return Coin(); }),
+          MaybeInt<uint64_t>(), MaybeInt<uint64_t>(), MaybeReal()};
     }
     if (Coin()) {
       metrics.scale = {1 + Below(9), 1 + Below(999), 1 + Below(9),

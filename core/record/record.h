@@ -139,6 +139,7 @@ struct CostMetrics {
   // Of the calling thread; null: not counted on this system.
   std::optional<bool> enters_kernel = {};
   std::optional<uint64_t> syscalls_per_call = {};  // median; null: not counted, or not to the end
+  std::optional<uint64_t> syscalls_at_most = {};   // of one of the counted calls; null: likewise
   std::optional<double> overhead_ns = {};          // median of no call between both clock reads
   friend bool operator==(const CostMetrics&, const CostMetrics&) = default;
 };

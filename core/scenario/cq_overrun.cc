@@ -246,6 +246,9 @@ Expected<std::string> TakeBrim(Stage& stage, QpSet& set, uint64_t part, OverrunM
     const uint64_t wr_id = (*wc)->wr_id;
     const size_t qp = QpIndexOf(wr_id);
     const bool receive = KindOf(wr_id) == WrKind::kRecv;
+    if ((*wc)->status == IBV_WC_RETRY_EXC_ERR && qp < set.size()) {
+      return Fail(set.Explain(**wc, qp, "SEND", SequenceOf(wr_id) + 1));
+    }
     if ((*wc)->status != IBV_WC_SUCCESS) {
       ++metrics.flushed;
       return "status is " + NameOf((*wc)->status);

@@ -142,6 +142,9 @@ Expected<Paused> WriteWithPauses(Stage& stage, QpSet& set, uint64_t messages) {
     if (!wc) return Fail(std::move(wc.error()));
     if (!*wc) {
       paused.wrong = fmt::format("message {}: no send completion", done);
+    } else if ((*wc)->status == IBV_WC_RETRY_EXC_ERR) {
+      // The path, and not the queue: nothing can be said of completions.
+      return Fail(set.Explain(**wc, 0, "WRITE", done + 1));
     } else if ((*wc)->status != IBV_WC_SUCCESS) {
       paused.wrong = fmt::format("message {}: status is {}", done, NameOf((*wc)->status));
       ++metrics.flushed;

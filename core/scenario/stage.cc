@@ -123,6 +123,8 @@ Expected<std::optional<std::string>> Stage::AwaitCqEvent(std::chrono::nanosecond
     for (std::string& event : parts_.monitor.TakeEvents()) {
       if (event.starts_with("CQ_")) return std::move(event);
     }
+    // Without events a missing one says nothing of the device.
+    if (std::optional<Error> error = parts_.monitor.events_error()) return Fail(std::move(*error));
     if (deadline.Passed()) return std::nullopt;
     if (Status status = Rest(std::chrono::milliseconds(5)); !status) {
       return Fail(std::move(status.error()));

@@ -11,7 +11,9 @@ double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 }  // namespace
 
-CpuMetrics CpuAccount::Close(const LoopOutcome& outcome, uint64_t messages, double seconds) const {
+CpuMetrics CpuAccount::Close(const LoopOutcome& outcome, uint64_t messages) const {
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   const ThreadUsage usage = ThreadUsage::Now() - thread_;
   CpuMetrics cpu;
   cpu.cpu_s = Seconds(usage.cpu_ns);

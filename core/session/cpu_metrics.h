@@ -2,12 +2,13 @@
 //
 //   const CpuAccount account;  // on the measuring thread
 //   … the phase …
-//   result.metrics.cpu = account.Close(outcome, messages, seconds);
+//   result.metrics.cpu = account.Close(outcome, messages);
 //
 // One thread; a few system calls at both ends.
 #ifndef VERBSCOPE_CORE_SESSION_CPU_METRICS_H_
 #define VERBSCOPE_CORE_SESSION_CPU_METRICS_H_
 
+#include <chrono>
 #include <cstdint>
 
 #include "core/host/thread_usage.h"
@@ -18,12 +19,17 @@ namespace verbscope {
 
 class CpuAccount {
  public:
-  CpuAccount() : process_ns_(ProcessCpuNs()), thread_(ThreadUsage::Now()) {}
+  CpuAccount()
+      : begun_(std::chrono::steady_clock::now()),
+        process_ns_(ProcessCpuNs()),
+        thread_(ThreadUsage::Now()) {}
 
-  // `messages` that the CPU time was spent on; `seconds` that the phase took.
-  CpuMetrics Close(const LoopOutcome& outcome, uint64_t messages, double seconds) const;
+  // `messages` that the CPU time was spent on. The utilization is of the time since construction:
+  // the first and the last message of a side may lie close together.
+  CpuMetrics Close(const LoopOutcome& outcome, uint64_t messages) const;
 
  private:
+  std::chrono::steady_clock::time_point begun_;
   int64_t process_ns_;
   ThreadUsage thread_;
 };

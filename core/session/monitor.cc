@@ -72,6 +72,11 @@ std::vector<std::string> Monitor::TakeEvents() {
   return std::exchange(events_, {});
 }
 
+std::optional<Error> Monitor::events_error() const {
+  const std::lock_guard lock(mutex_);
+  return events_error_;
+}
+
 bool Monitor::Tolerated(const AsyncEvent& event) const {
   const auto is = [&event](const std::atomic<bool>& tolerate, std::string_view prefix) {
     return tolerate.load(std::memory_order_relaxed) && event.text.starts_with(prefix);
@@ -94,8 +99,9 @@ void Monitor::Tick() {
   for (int i = 0; i < kEventsPerTick; ++i) {
     Expected<std::optional<AsyncEvent>> event =
         device_.NextAsyncEvent(Deadline::After(std::chrono::nanoseconds(0)));
-    if (!event || !event->has_value()) break;
     const std::lock_guard lock(mutex_);
+    if (!event && !events_error_) events_error_ = std::move(event.error());
+    if (!event || !event->has_value()) break;
     Note(**std::move(event));
   }
   {

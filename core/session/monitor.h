@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/deadline.h"
+#include "core/base/error.h"
 #include "core/base/interrupt.h"
 #include "core/loops/interval_recorder.h"
 #include "core/wait/stop.h"
@@ -47,6 +48,8 @@ class Monitor {
   // forgotten.
   std::vector<std::string> TakeEvents();
   static constexpr size_t kMostEvents = 4096;
+  // Why asynchronous events could not be read; nothing: they could.
+  std::optional<Error> events_error() const;
   // The first fatal asynchronous event, or, while none was fatal, the last one.
   std::optional<std::string> device_event() const;
 
@@ -70,6 +73,7 @@ class Monitor {
   bool done_held_ = false;
   std::optional<std::string> device_event_;
   std::vector<std::string> events_;
+  std::optional<Error> events_error_;  // the first
   bool fatal_event_ = false;
   bool lost_ = false;
 };

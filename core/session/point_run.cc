@@ -67,6 +67,8 @@ Status PointRun::Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64
   // With both sides sending, the other's end is not this side's; and it may come before this side
   // has even begun.
   monitor_.HoldDone(plan_.bidirectional);
+  const auto held_back_us = plan_.moderations.empty() ? 0 : plan_.moderations.front().period_us;
+  monitor_.stop().set_late_events_ms((held_back_us + 999) / 1000);
   if (Status status = Connect(size_bytes); !status) return status;
   const LoopLength warmup = WarmupLength(plan_, side_.clock);
   if (warmup.messages > 0) {
@@ -280,7 +282,7 @@ double PointRun::SecondsOf(const LoopOutcome& outcome) const {
 
 CpuMetrics PointRun::CloseAccount(const CpuAccount& account, const LoopOutcome& outcome) const {
   const uint64_t messages = part_.sends ? outcome.samples : outcome.received;
-  CpuMetrics cpu = account.Close(outcome, messages, SecondsOf(outcome));
+  CpuMetrics cpu = account.Close(outcome, messages);
   if (side_.settings.wait.uses_events()) {
     cpu.vector_core = side_.device->CoreOfVector(side_.settings.comp_vector);
   }

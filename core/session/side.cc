@@ -84,7 +84,7 @@ std::string ShareCpus(SideState& side, bool same_host, bool one_sleeps) {
   if (!side.shares_cpu) return "";
   return fmt::format(
       "both ends poll on this host and may use {} CPU{} only, with nothing left for other "
-      "work: pollers yield, and times include waiting for a CPU; --wait event needs fewer",
+      "work: pollers yield, and times include waiting for a CPU; waiting for events needs fewer",
       usable, usable == 1 ? "" : "s");
 }
 

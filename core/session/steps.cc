@@ -78,7 +78,7 @@ Error DeadlineError(const Plan& plan) {
   error.message = fmt::format("the deadline of {} for the whole command has passed",
                               DurationText(EffectiveDeadlineNs(plan)));
   error.cause = "messages took longer than planned, or the peer is slow";
-  error.next_step = "give --deadline a longer time, or fewer --iterations";
+  error.next_step = "give --deadline a longer time, or measure less";
   return error;
 }
 

@@ -53,6 +53,11 @@ class StopSignal {
   void Attach();
   void Detach();
 
+  // Events of this thread's queue may come so much later than their completions, because the device
+  // holds them back on purpose. Before a loop, by the thread that starts it.
+  void set_late_events_ms(int ms) { late_events_ms_.store(ms, std::memory_order_relaxed); }
+  int late_events_ms() const { return late_events_ms_.load(std::memory_order_relaxed); }
+
   // Called by the attached thread around each blocking read. The sequence is odd while it sleeps.
   void BeginSleep() { sleep_sequence_.fetch_add(1, std::memory_order_acq_rel); }
   void EndSleep() { sleep_sequence_.fetch_add(1, std::memory_order_acq_rel); }
@@ -64,6 +69,7 @@ class StopSignal {
  private:
   std::atomic<StopReason> reason_ = StopReason::kNone;
   std::atomic<uint64_t> sleep_sequence_ = 0;
+  std::atomic<int> late_events_ms_ = 0;
 
   std::mutex mutex_;  // guards what follows, and that the thread lives while it is signalled
   bool attached_ = false;

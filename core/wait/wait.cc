@@ -87,7 +87,7 @@ EventCore::Wake EventCore::Sleep(ibv_wc& wc) {
 
 void EventCore::JudgeLate() {
   // With a readable channel the event is merely late: it is read at the next sleep.
-  if (ChannelReadable(kLostWakeupGraceMs)) return;
+  if (ChannelReadable(kLostWakeupGraceMs + stop_.late_events_ms())) return;
   ++counters_.lost_wakeups;
   armed_ = false;
 }

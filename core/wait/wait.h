@@ -19,9 +19,9 @@
 // that the CQ can be destroyed (ibv_get_cq_event(3)).
 //
 // A lost wake-up is a finding about the device: a completion is in the CQ, the armed condition is
-// met, and the channel stays unreadable for a further 10 ms. The control thread wakes a sleeper
-// every 100 ms to look (StopSignal::Tick), so a lost wake-up costs one long sample, is counted, and
-// never hangs the run.
+// met, and the channel stays unreadable for a further 10 ms, and for as long as the device was
+// asked to hold events back. The control thread wakes a sleeper every 100 ms to look
+// (StopSignal::Tick), so a lost wake-up costs one long sample, is counted, and never hangs the run.
 #ifndef VERBSCOPE_CORE_WAIT_WAIT_H_
 #define VERBSCOPE_CORE_WAIT_WAIT_H_
 

@@ -129,6 +129,22 @@ TEST_F(WaitTest, SwallowedEventIsCountedAsLostWakeupAndTheCompletionDelivered) {
   EXPECT_EQ(wait.counters().lost_wakeups, 1u);
 }
 
+// A device that was asked to hold events back loses nothing when it does.
+TEST_F(WaitTest, AnEventThatIsHeldBackOnPurposeIsNotLost) {
+  const StopAttachment attachment(stop_);
+  stop_.set_late_events_ms(10'000);
+  fabric().HoldEvents(cq());
+  EventWait wait = Event();
+  fabric().RunAt(FakePoint::kBeforeEventRead, cq()->channel, [this] { Complete(1); });
+  std::thread device([this] {
+    while (Look().entries > 0 || Look().pushed == 0) std::this_thread::yield();
+    fabric().ReleaseEvents(cq());
+  });
+  EXPECT_EQ(NextId(wait), 1u);
+  device.join();
+  EXPECT_EQ(wait.counters().lost_wakeups, 0u);
+}
+
 TEST_F(WaitTest, StopEndsABlockedEventWait) {
   const StopAttachment attachment(stop_);
   EventWait wait = Event();

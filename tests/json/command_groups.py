@@ -42,3 +42,6 @@ def cost_problems(cost, latency):
     counted = cost["syscalls_per_call"]
     if counted is not None and cost["enters_kernel"] is not (counted > 0):
         yield f"enters_kernel is {cost['enters_kernel']}, syscalls_per_call {counted}"
+    most = cost.get("syscalls_at_most")
+    if counted is not None and most is not None and most < counted:
+        yield f"syscalls_at_most is {most}, below the median {counted}"
