@@ -149,6 +149,22 @@ std::string QueuesText(const ScalePoint& point, uint32_t qps) {
                      point.threads == 1 ? "" : "s");
 }
 
+std::string WhyBad(CqMismatch::Kind kind) {
+  switch (kind) {
+    case CqMismatch::Kind::kWrId:
+    case CqMismatch::Kind::kQpNum:
+      return "a program would have taken another queue pair's completion for its own";
+    case CqMismatch::Kind::kOrder:
+      return "a completion before it is missing, or came later than it";
+    case CqMismatch::Kind::kInFlight:
+      return "a program would have taken a request for done that is not";
+    case CqMismatch::Kind::kOpcode:
+    case CqMismatch::Kind::kNone:
+      break;
+  }
+  return "the completion does not describe the request";
+}
+
 CheckRow RowOf(const Stage& stage, const ScalePoint& point, const CqWorkersOutcome& outcome) {
   CheckRow row{.name = stage.name(),
                .status = "fail",
@@ -158,7 +174,7 @@ CheckRow RowOf(const Stage& stage, const ScalePoint& point, const CqWorkersOutco
                .source = kSource};
   if (outcome.end == LoopEnd::kMismatch) {
     row.observed = MismatchText(outcome.mismatch);
-    row.why = "a program would have taken another queue pair's completion for its own";
+    row.why = WhyBad(outcome.mismatch.kind);
   } else if (outcome.never_came > 0) {
     row.observed =
         fmt::format("{} of {} completions did not come within {}", outcome.never_came,

@@ -159,6 +159,6 @@ with case("TheTextsSayWhatTheTablesMean"):
     result = run("cq-scale", "--loopback", "--device", "soft", "--quick")
     expect(result.code == 0 and "2 threads on 2 CQs:" in result.out, str(result))
     result = run("cq-overrun", "--loopback", "--device", "soft", "--quick")
-    expect(result.code == 0 and "overrun by sends            16      32" in result.out, str(result))
+    expect(result.code == 0 and "overrun by sends             16      32" in result.out, str(result))
 
 finish()
