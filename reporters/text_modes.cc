@@ -44,6 +44,20 @@ std::string IntervalText(const Difference& difference,
   return fmt::format(" [{}, {}]", text(*difference.low), text(*difference.high));
 }
 
+// "saves 95 % of the CPU time [94 %, 96 %]", or "takes 20 % more CPU time [15 %, 25 %]".
+std::string CpuText(Difference saved, bool at_a_rate) {
+  const auto percent = [](double value) { return fmt::format("{:.0f} %", value); };
+  const std::string_view of = at_a_rate ? "CPU time" : "CPU time per message";
+  if (saved.value >= 0) {
+    return fmt::format("saves {} of the {}{}", percent(saved.value), of,
+                       IntervalText(saved, percent));
+  }
+  Difference more{.value = -saved.value};
+  if (saved.high) more.low = -*saved.high;
+  if (saved.low) more.high = -*saved.low;
+  return fmt::format("takes {} more {}{}", percent(more.value), of, IntervalText(more, percent));
+}
+
 std::string AgainstBusy(const ModeRow& row) {
   const auto percent = [](double value) { return fmt::format("{:.0f} %", value); };
   std::string text;
@@ -52,10 +66,8 @@ std::string AgainstBusy(const ModeRow& row) {
                        IntervalText(*row.p50_more_ns, SignedTime));
   }
   if (row.cpu_saved_percent) {
-    const std::string_view of = row.offered_per_s ? "CPU time" : "CPU time per message";
-    text += fmt::format("{}saves {} of the {}{}", text.empty() ? "" : ", ",
-                        percent(row.cpu_saved_percent->value), of,
-                        IntervalText(*row.cpu_saved_percent, percent));
+    if (!text.empty()) text += ", ";
+    text += CpuText(*row.cpu_saved_percent, row.offered_per_s.has_value());
   }
   return text.empty() ? "" : "against busy: " + text;
 }

@@ -74,6 +74,13 @@ TEST(TextModesTest, EachLoadIsATableWithARowPerMode) {
   EXPECT_TRUE(Contains(text, "1 lost wake-up"));
 }
 
+TEST(TextModesTest, WhatCostsMoreIsNotSaidToSave) {
+  Record record = ModesRecord();
+  record.modes->rows[2].cpu_saved_percent = Difference{.value = -20, .low = -25, .high = -15};
+  const std::string text = RenderText(record);
+  EXPECT_TRUE(Contains(text, "takes 20 % more CPU time\n      [15 %, 25 %]")) << text;
+}
+
 TEST(TextModesTest, FloorSentencesAndWhatWasLeftOutFollow) {
   const std::string text = RenderText(ModesRecord());
   EXPECT_TRUE(Contains(text, "requester: longest gap 38.40 us, 2.0 gaps/s over 10 us"));
