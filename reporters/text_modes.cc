@@ -59,7 +59,6 @@ std::string CpuText(Difference saved, bool at_a_rate) {
 }
 
 std::string AgainstBusy(const ModeRow& row) {
-  const auto percent = [](double value) { return fmt::format("{:.0f} %", value); };
   std::string text;
   if (row.p50_more_ns) {
     text = fmt::format("p50 {}{}", SignedTime(row.p50_more_ns->value),
