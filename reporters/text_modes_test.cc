@@ -78,7 +78,8 @@ TEST(TextModesTest, WhatCostsMoreIsNotSaidToSave) {
   Record record = ModesRecord();
   record.modes->rows[2].cpu_saved_percent = Difference{.value = -20, .low = -25, .high = -15};
   const std::string text = RenderText(record);
-  EXPECT_TRUE(Contains(text, "takes 20 % more CPU time\n      [15 %, 25 %]")) << text;
+  EXPECT_TRUE(Contains(text, "takes 20 % more")) << text;
+  EXPECT_TRUE(Contains(text, "[15 %, 25 %]")) << text;
 }
 
 TEST(TextModesTest, FloorSentencesAndWhatWasLeftOutFollow) {
