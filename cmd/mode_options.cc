@@ -18,16 +18,6 @@ constexpr uint32_t kQuickRepeats = 2;
 // Of an open loop: what a stall leaves unanswered.
 constexpr uint32_t kDepth = 2048;
 
-// `parse` turns a text that was given into a field; its error names the option.
-template <class T, class Parse>
-Status Take(const std::optional<std::string>& text, const char* option, Parse parse, T& field) {
-  if (!text) return {};
-  auto parsed = parse(*text);
-  if (!parsed) return Fail(NameOption(std::move(parsed.error()), option, *text));
-  field = std::move(*parsed);
-  return {};
-}
-
 }  // namespace
 
 void AddModeOptions(CLI::App& app, PlanOptions& o) {
@@ -70,7 +60,7 @@ Status ParseModeOptions(const PlanOptions& options, Plan& plan) {
   plan.rx_depth = kDepth;
   SetDefaultModes(plan);
   SetDefaultLoads(plan);
-  if (Status status = Take(options.modes, "--modes", ParseModes, plan.modes); !status) {
+  if (Status status = TakeOption(options.modes, "--modes", ParseModes, plan.modes); !status) {
     return status;
   }
   if (options.rates) {
@@ -78,11 +68,12 @@ Status ParseModeOptions(const PlanOptions& options, Plan& plan) {
       return Fail(NameOption(std::move(status.error()), "--rates", *options.rates));
     }
   }
-  if (Status status = Take(options.moderation, "--moderation", ParseModerations, plan.moderations);
+  if (Status status =
+          TakeOption(options.moderation, "--moderation", ParseModerations, plan.moderations);
       !status) {
     return status;
   }
-  return Take(options.p99_limit, "--p99", ParseDuration, plan.p99_limit_ns);
+  return TakeOption(options.p99_limit, "--p99", ParseDuration, plan.p99_limit_ns);
 }
 
 }  // namespace verbscope

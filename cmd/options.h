@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -115,6 +116,16 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command);
 
 // Puts "--option value: " in front of the message of a failed parse.
 Error NameOption(Error error, const std::string& option, const std::string& value);
+// What `parse` makes of a text that was given, into `field`, which stays as it is without one.
+template <class T, class Parse>
+Status TakeOption(const std::optional<std::string>& text, const char* option, Parse parse,
+                  T& field) {
+  if (!text) return {};
+  auto parsed = parse(*text);
+  if (!parsed) return Fail(NameOption(std::move(parsed.error()), option, *text));
+  field = std::move(*parsed);
+  return {};
+}
 
 }  // namespace verbscope
 

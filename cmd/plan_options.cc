@@ -256,22 +256,12 @@ void AddTimedStepOptions(CLI::App& app, PlanOptions& o) {
 
 namespace {
 
-// A list that one command alone takes, and that it chooses itself where none is given.
-template <class Parse>
-Status ParseList(const std::optional<std::string>& text, const char* option, Parse parse,
-                 std::vector<uint32_t>& numbers) {
-  if (!text) return {};
-  Expected<std::vector<uint32_t>> parsed = parse(*text);
-  if (!parsed) return Fail(NameOption(std::move(parsed.error()), option, *text));
-  numbers = std::move(*parsed);
-  return {};
-}
-
+// Lists that one command alone takes, and that it chooses itself where none is given.
 Status ParseLists(const PlanOptions& options, Plan& plan) {
   Status status =
-      ParseList(options.timer_codes, "--timer-codes", ParseTimerCodes, plan.timer_codes);
-  if (status) status = ParseList(options.cqs, "--cqs", ParseCounts, plan.cqs);
-  if (status) status = ParseList(options.cq_depths, "--cq-depth", ParseCounts, plan.cq_depths);
+      TakeOption(options.timer_codes, "--timer-codes", ParseTimerCodes, plan.timer_codes);
+  if (status) status = TakeOption(options.cqs, "--cqs", ParseCounts, plan.cqs);
+  if (status) status = TakeOption(options.cq_depths, "--cq-depth", ParseCounts, plan.cq_depths);
   if (!status) return status;
   if (plan.command == kRnrTest) plan.timer_codes = TimerCodesOf(plan);
   if (plan.command == kCqScale) plan.cqs = CqsOf(plan);

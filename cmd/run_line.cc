@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "core/host/host.h"
 #include "core/plan/step_commands.h"
+#include "core/record/percentile.h"
 #include "core/record/record_json.h"
 
 namespace verbscope {
@@ -24,12 +26,8 @@ std::string ChecksText(const std::vector<CheckRow>& checks) {
 }
 
 std::string MedianText(const LatencyMetrics& latency) {
-  for (const PercentileRow& row : latency.percentiles) {
-    if (row.percent == "50" && row.value_ns) {
-      return fmt::format(", p50 {:.2f} us", static_cast<double>(*row.value_ns) * 1e-3);
-    }
-  }
-  return "";
+  const std::optional<int64_t> median_ns = AtPercent(latency, "50");
+  return median_ns ? fmt::format(", p50 {:.2f} us", static_cast<double>(*median_ns) * 1e-3) : "";
 }
 
 std::string RateText(const BandwidthMetrics& bandwidth) {

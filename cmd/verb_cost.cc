@@ -53,21 +53,10 @@ void AddVerbCostOptions(CLI::App& app, VerbCostOptions& options) {
 Expected<CostPlan> MakeCostPlan(const VerbCostOptions& options) {
   CostPlan plan = options.quick ? QuickCostPlan() : CostPlan();
   if (options.iterations) plan.calls = *options.iterations;
-  if (options.verbs) {
-    Expected<std::vector<VerbGroup>> groups = ParseVerbGroups(*options.verbs);
-    if (!groups) return Fail(NameOption(std::move(groups.error()), "--verbs", *options.verbs));
-    plan.groups = std::move(*groups);
-  }
-  if (options.max_size) {
-    Expected<uint64_t> bytes = ParseSize(*options.max_size);
-    if (!bytes) return Fail(NameOption(std::move(bytes.error()), "--max-size", *options.max_size));
-    plan.max_bytes = *bytes;
-  }
-  if (options.deadline) {
-    Expected<int64_t> time = ParseDuration(*options.deadline);
-    if (!time) return Fail(NameOption(std::move(time.error()), "--deadline", *options.deadline));
-    plan.deadline_ns = *time;
-  }
+  Status status = TakeOption(options.verbs, "--verbs", ParseVerbGroups, plan.groups);
+  if (status) status = TakeOption(options.max_size, "--max-size", ParseSize, plan.max_bytes);
+  if (status) status = TakeOption(options.deadline, "--deadline", ParseDuration, plan.deadline_ns);
+  if (!status) return Fail(std::move(status.error()));
   return plan;
 }
 

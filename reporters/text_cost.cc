@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/plan/size_text.h"
+#include "core/record/percentile.h"
 #include "reporters/text_parts.h"
 
 namespace verbscope {
@@ -21,17 +23,6 @@ constexpr size_t kVariantColumns = 15;
 constexpr size_t kCountColumns = 8;
 constexpr size_t kTimeColumns = 9;
 constexpr size_t kKernelColumns = 7;
-
-// "64 B", "1 MiB": a power of two in its largest unit.
-std::string BytesText(uint64_t bytes) {
-  constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};
-  size_t unit = 0;
-  while (bytes >= 1024 && bytes % 1024 == 0 && unit + 1 < kUnits.size()) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return fmt::format("{} {}", bytes, kUnits[unit]);
-}
 
 // What sets a row apart from others of its verb. A swept message has one size, which the notes
 // above the table state.
@@ -48,11 +39,7 @@ std::string Variant(const Point& point, const Canvas& canvas) {
 }
 
 std::optional<double> Percentile(const Result& result, std::string_view percent) {
-  if (!result.metrics.latency) return std::nullopt;
-  for (const PercentileRow& row : result.metrics.latency->percentiles) {
-    if (row.percent == percent && row.value_ns) return static_cast<double>(*row.value_ns);
-  }
-  return std::nullopt;
+  return result.metrics.latency ? Real(AtPercent(*result.metrics.latency, percent)) : std::nullopt;
 }
 
 std::string Time(std::optional<double> ns) { return PadLeft(TimeColumn(ns), kTimeColumns); }

@@ -13,10 +13,6 @@ namespace {
 constexpr size_t kModeColumns = 18;
 constexpr size_t kTimeColumns = 9;
 
-std::optional<double> Real(const std::optional<int64_t>& ns) {
-  return ns ? std::optional<double>(static_cast<double>(*ns)) : std::nullopt;
-}
-
 std::string Time(const std::optional<int64_t>& ns) {
   return PadLeft(TimeColumn(Real(ns)), kTimeColumns);
 }

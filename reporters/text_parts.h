@@ -3,6 +3,8 @@
 #ifndef VERBSCOPE_REPORTERS_TEXT_PARTS_H_
 #define VERBSCOPE_REPORTERS_TEXT_PARTS_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,11 @@
 #include "reporters/text_canvas.h"
 
 namespace verbscope {
+
+// Nanoseconds as TimeColumn takes them.
+inline std::optional<double> Real(const std::optional<int64_t>& ns) {
+  return ns ? std::optional<double>(static_cast<double>(*ns)) : std::nullopt;
+}
 
 // text_sides.cc: the title with the verdict; what ran where; what was not used as asked.
 void DrawTitle(const Record& record, Canvas& canvas);

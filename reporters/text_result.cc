@@ -40,10 +40,6 @@ void Row(std::string_view name, std::optional<double> ns, std::string_view note,
   canvas.Line(fmt::format("  {}  {}  {}", PadRight(name, 7), TimeColumn(ns), note));
 }
 
-std::optional<double> Real(const std::optional<int64_t>& ns) {
-  return ns ? std::optional<double>(static_cast<double>(*ns)) : std::nullopt;
-}
-
 // One sentence for all that is missing: what it would take.
 std::string MissingText(const LatencyMetrics& latency) {
   std::vector<std::string> values;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/record/percentile.h"
 #include "reporters/text_parts.h"
 
 namespace verbscope {
@@ -13,8 +14,7 @@ constexpr size_t kCodeColumns = 11;
 constexpr size_t kTimeColumns = 13;
 
 std::string Time(const std::optional<int64_t>& ns) {
-  return PadLeft(TimeColumn(ns ? std::optional<double>(static_cast<double>(*ns)) : std::nullopt),
-                 kTimeColumns);
+  return PadLeft(TimeColumn(Real(ns)), kTimeColumns);
 }
 
 std::string Count(const std::optional<uint64_t>& count) {
@@ -36,13 +36,6 @@ std::optional<uint64_t> Naks(const RnrMetrics& rnr) {
     sum += *attempt.naks;
   }
   return sum;
-}
-
-std::optional<int64_t> Percentile50(const LatencyMetrics& latency) {
-  for (const PercentileRow& row : latency.percentiles) {
-    if (row.percent == "50") return row.value_ns;
-  }
-  return std::nullopt;
 }
 
 std::string Code(const Result& result) {
@@ -101,8 +94,8 @@ void DrawStarved(const std::vector<const Result*>& rows, Canvas& canvas) {
     const Metrics& metrics = row->metrics;
     const std::optional<double> rate =
         metrics.bandwidth ? metrics.bandwidth->msg_per_s : std::nullopt;
-    canvas.Line(Code(*row) + Time(metrics.rnr->nominal_ns) + Time(Percentile50(*metrics.latency)) +
-                Time(metrics.latency->max_ns) +
+    canvas.Line(Code(*row) + Time(metrics.rnr->nominal_ns) +
+                Time(AtPercent(*metrics.latency, "50")) + Time(metrics.latency->max_ns) +
                 PadLeft(rate ? fmt::format("{:.1f}", *rate) : "-", kTimeColumns));
   }
 }

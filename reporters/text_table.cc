@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/record/percentile.h"
 #include "reporters/text_parts.h"
 
 namespace verbscope {
@@ -47,22 +48,11 @@ std::vector<Group> Grouped(const std::vector<Result>& results) {
   return groups;
 }
 
-std::optional<double> AtPercent(const LatencyMetrics& latency, std::string_view percent) {
-  for (const PercentileRow& row : latency.percentiles) {
-    if (row.percent == percent && row.value_ns) return static_cast<double>(*row.value_ns);
-  }
-  return std::nullopt;
-}
-
-std::optional<double> Real(const std::optional<int64_t>& ns) {
-  return ns ? std::optional<double>(static_cast<double>(*ns)) : std::nullopt;
-}
-
 std::string LatencyLine(const std::string& head, const LatencyMetrics& latency) {
   std::string line = head;
   for (const std::optional<double>& ns :
-       {Real(latency.min_ns), AtPercent(latency, "50"), AtPercent(latency, "99"),
-        AtPercent(latency, "99.9"), Real(latency.max_ns), latency.mean_ns}) {
+       {Real(latency.min_ns), Real(AtPercent(latency, "50")), Real(AtPercent(latency, "99")),
+        Real(AtPercent(latency, "99.9")), Real(latency.max_ns), latency.mean_ns}) {
     line += PadLeft(TimeColumn(ns), kTimeColumns);
   }
   return line + PadLeft(ShortCountText(latency.samples), 11);

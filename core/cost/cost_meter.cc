@@ -8,6 +8,7 @@
 
 #include "core/plan/operation.h"
 #include "core/plan/plan.h"
+#include "core/record/percentile.h"
 #include "core/session/latency_metrics.h"
 
 namespace verbscope {
@@ -18,13 +19,6 @@ LatencyMetrics CallTimes(const Histogram& histogram) {
   call.definition = "call";
   call.ended_by = "return";
   return MakeLatencyMetrics(histogram, call);
-}
-
-std::optional<double> MedianNs(const LatencyMetrics& latency) {
-  for (const PercentileRow& row : latency.percentiles) {
-    if (row.percent == "50" && row.value_ns) return static_cast<double>(*row.value_ns);
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -94,8 +88,8 @@ void CostMeter::EndRow(const CostRow& row, bool complete) {
   metrics.latency = CallTimes(samples_);
   if (warmup_.count() > 0) metrics.warmup = CallTimes(warmup_);
   metrics.cost = MakeCost(row.work);
-  if (const std::optional<double> median = MedianNs(*metrics.latency)) {
-    metrics.cost->ns_per_request = *median / static_cast<double>(row.work);
+  if (const auto median = AtPercent(*metrics.latency, "50")) {
+    metrics.cost->ns_per_request = static_cast<double>(*median) / static_cast<double>(row.work);
   }
   record_.results.push_back(std::move(result));
 }
@@ -108,7 +102,7 @@ Status CostMeter::MeasureOverhead() {
       row, [] { return Status(); }, [] {}, []() -> Expected<bool> { return true; });
   if (!status || record_.results.empty()) return status;
   Metrics& metrics = record_.results.back().metrics;
-  overhead_ns_ = MedianNs(*metrics.latency);
+  overhead_ns_ = AtPercent(*metrics.latency, "50");
   metrics.cost->overhead_ns = overhead_ns_;
   return status;
 }

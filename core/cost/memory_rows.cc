@@ -1,7 +1,6 @@
 // Registering and releasing memory, by size, in small and in huge pages.
 #include <fmt/core.h>
 
-#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,20 +8,10 @@
 
 #include "core/cost/free_memory.h"
 #include "core/cost/verb_rows.h"
+#include "core/plan/size_text.h"
 
 namespace verbscope {
 namespace {
-
-// "4 KiB", "1 GiB".
-std::string BytesText(uint64_t bytes) {
-  const char* const units[] = {"B", "KiB", "MiB", "GiB"};
-  size_t unit = 0;
-  while (bytes >= 1024 && bytes % 1024 == 0 && unit + 1 < std::size(units)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return fmt::format("{} {}", bytes, units[unit]);
-}
 
 std::string Reason(const Error& error) {
   return error.cause.empty() ? error.message : fmt::format("{}: {}", error.message, error.cause);

@@ -10,6 +10,7 @@
 
 #include "core/histogram/histogram.h"
 #include "core/modes/advice.h"
+#include "core/record/percentile.h"
 #include "core/statistics/latency_summary.h"
 
 namespace verbscope {
@@ -63,11 +64,8 @@ std::map<uint32_t, double> ByRun(const std::vector<const Result*>& results, Get 
 }
 
 std::optional<double> Median(const Metrics& metrics) {
-  if (!metrics.latency) return std::nullopt;
-  for (const PercentileRow& row : metrics.latency->percentiles) {
-    if (row.percent == "50" && row.value_ns) return static_cast<double>(*row.value_ns);
-  }
-  return std::nullopt;
+  const auto ns = metrics.latency ? AtPercent(*metrics.latency, "50") : std::nullopt;
+  return ns ? std::optional<double>(static_cast<double>(*ns)) : std::nullopt;
 }
 
 std::optional<double> Utilization(const Metrics& metrics) {

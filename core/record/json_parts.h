@@ -27,6 +27,11 @@ inline OrderedJson Name(const std::string& text) { return ValidUtf8(text); }
 inline OrderedJson TextOrNull(const std::string& text) {
   return text.empty() ? OrderedJson(nullptr) : OrderedJson(ValidUtf8(text));
 }
+inline OrderedJson TextsJson(const std::vector<std::string>& texts) {
+  OrderedJson array = OrderedJson::array();
+  for (const std::string& text : texts) array.push_back(ValidUtf8(text));
+  return array;
+}
 inline OrderedJson Number(double value) {
   return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
 }

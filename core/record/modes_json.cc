@@ -65,12 +65,6 @@ Expected<ModeRow> RowFromJson(const json& object) {
   return Finish(fields, std::move(row));
 }
 
-OrderedJson TextsJson(const std::vector<std::string>& texts) {
-  OrderedJson array = OrderedJson::array();
-  for (const std::string& text : texts) array.push_back(ValidUtf8(text));
-  return array;
-}
-
 void GetTexts(JsonFields& fields, const char* key, std::vector<std::string>& texts) {
   fields.GetArray(key, texts, kMaxRows);
   for (std::string& text : texts) text = Printable(text, kMaxTextBytes);

@@ -61,12 +61,6 @@ OrderedJson PlanJson(const std::optional<Plan>& plan) {
   return ordered;
 }
 
-OrderedJson Texts(const std::vector<std::string>& texts) {
-  OrderedJson array = OrderedJson::array();
-  for (const std::string& text : texts) array.push_back(ValidUtf8(text));
-  return array;
-}
-
 template <class Rows, class Writer>
 OrderedJson ArrayOf(const Rows& rows, Writer write) {
   OrderedJson array = OrderedJson::array();
@@ -170,7 +164,7 @@ OrderedJson ToJson(const Record& record) {
         {"version", Name(record.tool_version)},
         {"build", Name(record.tool_build)}}},
       {"command", Name(record.command)},
-      {"argv", Texts(record.argv)},
+      {"argv", TextsJson(record.argv)},
       {"started_at", Name(record.started_at)},
       {"wall_s", Number(record.wall_s)},
       {"verdict", Name(record.verdict)},
@@ -187,7 +181,7 @@ OrderedJson ToJson(const Record& record) {
   object["checks"] = ArrayOf(record.checks, [](const CheckRow& check) { return ToJson(check); });
   if (record.modes) object["modes"] = ModesJson(*record.modes);
   object["gates"] = ArrayOf(record.gates, GateJson);
-  object["notices"] = Texts(record.notices);
+  object["notices"] = TextsJson(record.notices);
   object["error"] = record.error ? ToJson(*record.error) : OrderedJson(nullptr);
   return object;
 }

@@ -51,18 +51,7 @@ class LyingDevice : public FakeDevice {
   static inline int (*true_poll)(ibv_cq*, int, ibv_wc*) = nullptr;
 };
 
-class LyingProvider : public FakeProvider {
- public:
-  LyingProvider(std::shared_ptr<FakeFabric> fabric, const FakeDeviceOptions& device)
-      : FakeProvider(fabric, {device}), fabric_(std::move(fabric)), device_(device) {}
-  Expected<std::unique_ptr<Device>> Open(const std::string& /*name*/) override {
-    return std::make_unique<LyingDevice>(fabric_, device_);
-  }
-
- private:
-  const std::shared_ptr<FakeFabric> fabric_;
-  const FakeDeviceOptions device_;
-};
+using LyingProvider = ProviderOf<LyingDevice>;
 
 class CqSessionTest : public testing::Test {
  protected:

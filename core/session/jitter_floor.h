@@ -49,12 +49,9 @@ void WatchGaps(const GapLimits& limits, uint64_t ticks, GapCounts& counts) {
   counts.watched += previous - begun;
 }
 
-// About `ns` on the calling thread's CPU. `interrupted` is asked every few tens of milliseconds.
-template <class Interrupted>
-JitterFloor MeasureJitterFloor(const Clock& clock, int64_t ns, Interrupted interrupted);
-
 JitterFloor MakeJitterFloor(const GapCounts& counts, const TickScale& scale);
 
+// About `ns` on the calling thread's CPU. `interrupted` is asked every few tens of milliseconds.
 template <class Interrupted>
 JitterFloor MeasureJitterFloor(const Clock& clock, int64_t ns, Interrupted interrupted) {
   constexpr uint64_t kSliceNs = 20'000'000;

@@ -66,18 +66,7 @@ class LyingDevice : public FakeDevice {
   static inline int (*true_receive)(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**) = nullptr;
 };
 
-class LyingProvider : public FakeProvider {
- public:
-  LyingProvider(std::shared_ptr<FakeFabric> fabric, const FakeDeviceOptions& device)
-      : FakeProvider(fabric, {device}), fabric_(std::move(fabric)), device_(device) {}
-  Expected<std::unique_ptr<Device>> Open(const std::string& /*name*/) override {
-    return std::make_unique<LyingDevice>(fabric_, device_);
-  }
-
- private:
-  const std::shared_ptr<FakeFabric> fabric_;
-  const FakeDeviceOptions device_;
-};
+using LyingProvider = ProviderOf<LyingDevice>;
 
 class ScenariosTest : public testing::Test {
  protected:

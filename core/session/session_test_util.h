@@ -23,6 +23,21 @@ inline Plan SmallPlan() {
   return plan;
 }
 
+// Opens a fake device of a kind of the test's own.
+template <class AnyDevice>
+class ProviderOf : public FakeProvider {
+ public:
+  ProviderOf(std::shared_ptr<FakeFabric> fabric, const FakeDeviceOptions& device)
+      : FakeProvider(fabric, {device}), fabric_(std::move(fabric)), device_(device) {}
+  Expected<std::unique_ptr<Device>> Open(const std::string& /*name*/) override {
+    return std::make_unique<AnyDevice>(fabric_, device_);
+  }
+
+ private:
+  const std::shared_ptr<FakeFabric> fabric_;
+  const FakeDeviceOptions device_;
+};
+
 // One end of a session under test.
 struct SessionEnd {
   DeviceProvider& provider;
