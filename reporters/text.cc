@@ -49,6 +49,8 @@ void DrawResults(const Record& record, Canvas& canvas) {
   if (!tabled.empty()) DrawTable(tabled, canvas);
 }
 
+}  // namespace
+
 std::string_view Mark(const std::string& status) {
   if (status == "pass") return "PASS";
   if (status == "fail") return "FAIL";
@@ -62,6 +64,8 @@ Ink MarkInk(const std::string& status) {
   if (status == "fail") return Ink::kRed;
   return status == "skip" ? Ink::kDim : Ink::kYellow;
 }
+
+namespace {
 
 void DrawChecks(const std::vector<CheckRow>& checks, Canvas& canvas) {
   if (checks.empty()) return;
@@ -85,29 +89,6 @@ void DrawChecks(const std::vector<CheckRow>& checks, Canvas& canvas) {
     }
     detail("why", check.why);
     detail("source", check.source);
-  }
-}
-
-void DrawGates(const std::vector<GateRow>& gates, Canvas& canvas) {
-  if (gates.empty()) return;
-  canvas.Blank();
-  const auto number = [](const std::optional<double>& value) {
-    return value ? fmt::format("{:g}", *value) : std::string("-");
-  };
-  for (const GateRow& gate : gates) {
-    const std::string mark = PadRight(Mark(gate.status), 12);
-    canvas.Hanging("  " + canvas.In(MarkInk(gate.status), mark) + "  ", 16,
-                   canvas.Safe(gate.expression));
-    std::string detail =
-        fmt::format("observed {}, bound {}", number(gate.observed), number(gate.bound));
-    if (gate.samples) detail += fmt::format(", {}", Plural(*gate.samples, "sample"));
-    if (gate.effective_samples) {
-      detail += fmt::format(" ({} effective)", CountText(*gate.effective_samples));
-    }
-    if (gate.status == "inconclusive" && gate.samples_needed) {
-      detail += fmt::format(", {} needed", CountText(*gate.samples_needed));
-    }
-    canvas.Wrapped(16, detail);
   }
 }
 
@@ -135,6 +116,7 @@ std::string RenderText(const Record& record, const TextOptions& options) {
   DrawResults(record, canvas);
   DrawChecks(record.checks, canvas);
   DrawGates(record.gates, canvas);
+  if (record.comparison) DrawComparison(*record.comparison, canvas);
   DrawEnd(record, canvas);
   return canvas.Take();
 }

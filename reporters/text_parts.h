@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/record/record.h"
@@ -17,6 +18,10 @@ namespace verbscope {
 inline std::optional<double> Real(const std::optional<int64_t>& ns) {
   return ns ? std::optional<double>(static_cast<double>(*ns)) : std::nullopt;
 }
+
+// text.cc: "PASS", "fail" in its colour, … of a check, a gate.
+std::string_view Mark(const std::string& status);
+Ink MarkInk(const std::string& status);
 
 // text_sides.cc: the title with the verdict; what ran where; what was not used as asked.
 void DrawTitle(const Record& record, Canvas& canvas);
@@ -50,6 +55,12 @@ void DrawCost(const std::vector<Result>& results, Canvas& canvas);
 // text_cq.cc: the tables of cq-scale and cq-overrun; nothing for other results.
 void DrawScale(const std::vector<Result>& results, Canvas& canvas);
 void DrawOverrun(const std::vector<Result>& results, Canvas& canvas);
+
+// text_gates.cc: a line per assertion, and one per result that it did not pass.
+void DrawGates(const std::vector<GateRow>& gates, Canvas& canvas);
+
+// text_comparison.cc: what differs, the verdict of each metric, where distributions moved.
+void DrawComparison(const Comparison& comparison, Canvas& canvas);
 
 // text_table.cc: several results, one line each, in groups that differ by size or run only.
 void DrawTable(const std::vector<Result>& results, Canvas& canvas);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "core/record/point_text.h"
 #include "reporters/text_histogram.h"
 #include "reporters/text_parts.h"
 
@@ -242,25 +243,8 @@ std::string BandwidthText(const Result& result) {
 }
 
 std::string PointText(const Result& result, bool with_size, const Canvas& canvas) {
-  const Point& point = result.point;
-  std::string text = canvas.Safe(point.op);
-  if (with_size) text += fmt::format(" {}", Plural(point.size_bytes, "byte"));
-  text += ", " + Plural(point.qps, "QP");
-  if (point.cqs) text += ", " + Plural(*point.cqs, "CQ");
-  if (point.cq_depth) text += fmt::format(" of {} entries", *point.cq_depth);
-  if (point.threads) text += ", " + Plural(*point.threads, "thread");
-  if (!point.wait.empty()) text += ", wait " + canvas.Safe(point.wait);
-  if (point.spin_ns) text += ":" + DurationText(*point.spin_ns);
-  if (point.rate_per_s) text += fmt::format(", {:g} messages/s offered", *point.rate_per_s);
-  if (point.tx_depth) text += fmt::format(", {} in flight", *point.tx_depth);
-  if (point.timer_code) text += fmt::format(", timer code {}", *point.timer_code);
-  if (point.post_list) text += fmt::format(", {} per post", *point.post_list);
-  if (point.inline_data) text += *point.inline_data ? ", inline" : ", not inline";
-  if (point.signal_every) text += fmt::format(", one in {} signalled", *point.signal_every);
-  if (point.imm.value_or(false)) text += ", with immediate";
-  if (point.atomic_op) text += ", " + canvas.Safe(*point.atomic_op);
-  if (point.bidirectional.value_or(false)) text += ", both directions";
-  if (point.variant) text += ", " + canvas.Safe(*point.variant);
+  std::string text =
+      canvas.Safe(PointText(result.point, with_size ? WithSize::kYes : WithSize::kNo));
   if (result.side != "requester") text += ", seen by the " + canvas.Safe(result.side);
   return text;
 }

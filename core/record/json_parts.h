@@ -43,6 +43,13 @@ OrderedJson OrNull(const std::optional<T>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
+template <class Rows, class Writer>
+OrderedJson ArrayOf(const Rows& rows, Writer write) {
+  OrderedJson array = OrderedJson::array();
+  for (const auto& row : rows) array.push_back(write(row));
+  return array;
+}
+
 // Inverse of Name and TextOrNull.
 inline void GetName(JsonFields& fields, const char* key, std::string& text) {
   fields.Get(key, text);
@@ -93,6 +100,10 @@ Expected<T> Finish(JsonFields& fields, T value) {
   return value;
 }
 
+// result_json.cc
+OrderedJson PointJson(const Point& point);
+Expected<Point> PointFromJson(const nlohmann::json& json);
+
 OrderedJson MetricsJson(const Metrics& metrics, ResultForm form);
 Expected<Metrics> MetricsFromJson(const nlohmann::json& json);
 
@@ -107,6 +118,13 @@ OrderedJson ScaleJson(const ScaleMetrics& scale);
 Expected<ScaleMetrics> ScaleFromJson(const nlohmann::json& json);
 OrderedJson OverrunJson(const OverrunMetrics& overrun);
 Expected<OverrunMetrics> OverrunFromJson(const nlohmann::json& json);
+
+// gates_json.cc
+OrderedJson GateJson(const GateRow& gate);
+Expected<GateRow> GateFromJson(const nlohmann::json& json);
+
+OrderedJson ComparisonJson(const Comparison& comparison);
+Expected<Comparison> ComparisonFromJson(const nlohmann::json& json);
 
 OrderedJson DeviceSummaryJson(const DeviceSummary& summary);
 Expected<DeviceSummary> DeviceSummaryFromJson(const nlohmann::json& json);

@@ -48,6 +48,7 @@ bool IsPair(const json& value) {
 void GetPercentiles(JsonFields& fields, std::vector<PercentileRow>& rows) {
   const json* values = fields.Object("percentiles_ns");
   const json* intervals = fields.Object("interval95_ns");
+  const json* effective = fields.Object("effective_samples");
   if (values == nullptr) return void(fields.Complain("percentiles_ns", "is missing"));
   for (const auto& [key, value] : values->items()) {
     if (!PercentOf(key))
@@ -61,6 +62,9 @@ void GetPercentiles(JsonFields& fields, std::vector<PercentileRow>& rows) {
       const json& pair = (*intervals)[key];
       if (!IsPair(pair)) return void(fields.Complain("interval95_ns", "holds no pair of numbers"));
       row.interval = Interval95{pair[0].get<int64_t>(), pair[1].get<int64_t>()};
+    }
+    if (effective != nullptr && effective->contains(key) && IsCount((*effective)[key])) {
+      row.effective_samples = (*effective)[key].get<uint64_t>();
     }
     rows.push_back(std::move(row));
   }
@@ -86,14 +90,33 @@ void GetBuckets(JsonFields& fields, const json& array, std::vector<HistogramBuck
   }
 }
 
+constexpr std::string_view kBase64 =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+
+OrderedJson BlockJson(const LatencyBlock& block) {
+  return {{"from_s", Number(block.from_s)}, {"to_s", Number(block.to_s)}, {"hdr_v2", block.hdr_v2}};
+}
+
+Expected<LatencyBlock> BlockFromJson(const json& object) {
+  LatencyBlock block;
+  JsonFields fields(object, "latency.histogram.blocks[]", ErrorClass::kRun);
+  GetNumber(fields, "from_s", block.from_s);
+  GetNumber(fields, "to_s", block.to_s);
+  fields.Get("hdr_v2", block.hdr_v2);
+  if (block.hdr_v2.find_first_not_of(kBase64) != std::string::npos) {
+    fields.Complain("hdr_v2", "is not base64");
+  }
+  return Finish(fields, std::move(block));
+}
+
 void GetHistogram(const json& object, LatencyMetrics& latency, JsonFields& outer) {
   JsonFields fields(object, "latency.histogram", ErrorClass::kRun);
   fields.Get("significant_digits", latency.significant_digits);
   fields.GetOr("hdr_v2", latency.hdr_v2);
-  if (latency.hdr_v2.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                       "0123456789+/=") != std::string::npos) {
+  if (latency.hdr_v2.find_first_not_of(kBase64) != std::string::npos) {
     fields.Complain("hdr_v2", "is not base64");
   }
+  if (object.contains("blocks")) GetRows(fields, "blocks", BlockFromJson, latency.blocks);
   if (object.contains("buckets")) {
     const json* array = fields.Array("buckets", kMaxRows);
     if (array != nullptr) GetBuckets(fields, *array, latency.buckets);
@@ -115,11 +138,13 @@ void GetHistogram(const json& object, LatencyMetrics& latency, JsonFields& outer
 OrderedJson LatencyJson(const LatencyMetrics& latency, ResultForm form) {
   OrderedJson percentiles = OrderedJson::object();
   OrderedJson intervals = OrderedJson::object();
+  OrderedJson effective = OrderedJson::object();
   for (const PercentileRow& row : latency.percentiles) {
     percentiles[row.percent] = OrNull(row.value_ns);
     intervals[row.percent] = row.interval
                                  ? OrderedJson::array({row.interval->low_ns, row.interval->high_ns})
                                  : OrderedJson(nullptr);
+    effective[row.percent] = OrNull(row.effective_samples);
   }
   OrderedJson histogram = {{"significant_digits", latency.significant_digits}};
   if (form == ResultForm::kDocument) {
@@ -129,6 +154,7 @@ OrderedJson LatencyJson(const LatencyMetrics& latency, ResultForm form) {
     }
   }
   histogram["hdr_v2"] = latency.hdr_v2;
+  if (!latency.blocks.empty()) histogram["blocks"] = ArrayOf(latency.blocks, BlockJson);
   return {
       {"definition", Name(latency.definition)},
       {"ended_by", Name(latency.ended_by)},
@@ -139,6 +165,7 @@ OrderedJson LatencyJson(const LatencyMetrics& latency, ResultForm form) {
       {"max_ns", OrNull(latency.max_ns)},
       {"percentiles_ns", std::move(percentiles)},
       {"interval95_ns", std::move(intervals)},
+      {"effective_samples", std::move(effective)},
       {"histogram", std::move(histogram)},
   };
 }

@@ -87,11 +87,58 @@ class Maker {
     return overrun;
   }
 
+  GateOutcome MakeOutcome() {
+    GateOutcome outcome;
+    outcome.status = Coin() ? "inconclusive" : Coin() ? "pass" : "fail";
+    outcome.observed = MaybeReal();
+    outcome.bound = MaybeReal();
+    outcome.limit = MaybeReal();
+    outcome.samples = MaybeInt<uint64_t>();
+    outcome.effective_samples = MaybeInt<uint64_t>();
+    outcome.samples_needed = MaybeInt<uint64_t>();
+    outcome.why = Coin() ? Text() : "";
+    return outcome;
+  }
+
+  GateRow MakeGate() {
+    GateRow gate{.expression = Text(), .unit = Coin() ? "ns" : "", .outcome = MakeOutcome()};
+    for (uint32_t i = 0, n = Below(3); i < n; ++i) {
+      gate.results.push_back({MakePoint(), Coin() ? "requester" : Text(), Below(9), MakeOutcome()});
+    }
+    return gate;
+  }
+
+  Comparison MakeComparison() {
+    Comparison comparison{.base_name = Text(), .new_name = Text()};
+    for (uint32_t i = 0, n = Below(4); i < n; ++i) {
+      ComparisonRow row{.point = MakePoint(), .side = "requester", .metric = "p99", .unit = "ns"};
+      row.gated = Coin();
+      row.base_runs = Below(20);
+      row.new_runs = Below(20);
+      for (std::optional<double>* value :
+           {&row.base, &row.fresh, &row.ratio, &row.ratio_low, &row.ratio_high, &row.p_worse}) {
+        *value = MaybeReal();
+      }
+      row.margin = Real();
+      row.verdict = Coin() ? "worse" : "same";
+      row.runs_needed = MaybeInt<uint64_t>();
+      row.why = Coin() ? Text() : "";
+      comparison.rows.push_back(std::move(row));
+      comparison.shifts.push_back({MakePoint(), "requester", "99.9", Below(1000), Below(1000)});
+      comparison.environment.push_back({Text(), Text(), Text()});
+      comparison.parameters.push_back({Text(), Text(), Text()});
+      comparison.causes.push_back(Text());
+      comparison.unmatched.push_back(Text());
+    }
+    return comparison;
+  }
+
   Result MakeResult() {
     Result result;
     result.point = MakePoint();
     result.side = Coin() ? "requester" : "responder";
     result.run = Below(3);
+    result.set = Maybe([this] { return std::string(Coin() ? "a" : "b"); });
     result.complete = Coin();
     Metrics& metrics = result.metrics;
     if (Coin()) metrics.latency = RandomLatency(random_, Below(3'000), 1 + Below(1'000'000));
@@ -273,6 +320,7 @@ LatencyMetrics RandomLatency(std::mt19937_64& random, uint64_t samples, int64_t 
     row.value_ns = AtPercent(histogram, percent);
     if (row.value_ns && samples > 500) {
       row.interval = Interval95{*row.value_ns - *row.value_ns / 100, *row.value_ns + 1};
+      row.effective_samples = samples / 2;
     }
     latency.percentiles.push_back(row);
   }
@@ -280,6 +328,7 @@ LatencyMetrics RandomLatency(std::mt19937_64& random, uint64_t samples, int64_t 
     latency.buckets.push_back({from_ns, to_ns, count});
   });
   latency.hdr_v2 = EncodeHdrV2(histogram);
+  if (samples > 1000) latency.blocks.push_back({0.5, 1, latency.hdr_v2});
   return latency;
 }
 
@@ -305,11 +354,10 @@ Record RandomRecord(std::mt19937_64& random, bool hostile) {
   for (uint32_t i = 0, n = make.Below(4); i < n; ++i) record.results.push_back(make.MakeResult());
   for (uint32_t i = 0, n = make.Below(3); i < n; ++i) {
     record.checks.push_back({make.Text(), "deviation", make.Text(), "", make.Text(), ""});
-    record.gates.push_back({make.Text(), "inconclusive", make.MaybeReal(), make.MaybeReal(),
-                            make.MaybeInt<uint64_t>(), make.MaybeInt<uint64_t>(),
-                            make.MaybeInt<uint64_t>()});
+    record.gates.push_back(make.MakeGate());
     record.notices.push_back(make.Text());
   }
+  record.comparison = make.Maybe([&make] { return make.MakeComparison(); });
   record.modes = make.Maybe([&make] { return make.MakeModes(); });
   record.error = make.Maybe([&make] { return make.MakeError(); });
   if (record.command == "devices") {

@@ -14,36 +14,12 @@
 
 #include "core/base/error.h"
 #include "core/plan/plan.h"
+#include "core/record/comparison.h"
+#include "core/record/gate_row.h"
+#include "core/record/point.h"
 #include "transports/device.h"
 
 namespace verbscope {
-
-// Identity of a result: comparisons join on it. A member that does not apply is absent.
-struct Point {
-  std::string op;  // "send", "write", …
-  uint64_t size_bytes = 0;
-  uint32_t qps = 1;
-  std::optional<uint32_t> cqs;
-  std::optional<uint32_t> threads;   // that polled them
-  std::optional<uint32_t> cq_depth;  // entries asked for of each, where that is what is compared
-  std::string wait;  // kind only: "busy", "busy:pause", "event", "solicited", "hybrid"
-  std::optional<int64_t> spin_ns;
-  std::optional<double> rate_per_s;  // absent: closed loop
-  // event-vs-poll: the rate is this share of what busy polling sustained.
-  std::optional<double> busy_share_percent;
-  std::optional<std::string> moderation;  // of events: "16:8us"
-  std::optional<uint32_t> tx_depth;
-  std::optional<uint32_t> timer_code;
-  std::optional<bool> imm;               // true: with immediate data
-  std::optional<std::string> atomic_op;  // op atomic only
-  std::optional<bool> bidirectional;     // true: both sides sent at once
-  std::optional<uint32_t> post_list;     // where it is not 1
-  std::optional<bool> inline_data;       // verb-cost: whether the payload went with the request
-  std::optional<uint32_t> signal_every;  // verb-cost: requests per signalled one, where not 1
-  // What else sets it apart from a result of the same operation: "receive with no SGE".
-  std::optional<std::string> variant;
-  friend bool operator==(const Point&, const Point&) = default;
-};
 
 struct HistogramBucket {
   int64_t from_ns = 0;  // inclusive
@@ -62,7 +38,18 @@ struct PercentileRow {
   std::string percent;  // "50", "99.9": the key in JSON
   std::optional<int64_t> value_ns;
   std::optional<Interval95> interval;  // two-sided 95 % by rank
+  // As many independent samples would leave it as uncertain as these do, which come in bursts;
+  // absent: too few blocks of time to tell, or no value.
+  std::optional<uint64_t> effective_samples = {};
   friend bool operator==(const PercentileRow&, const PercentileRow&) = default;
+};
+
+// The samples of a stretch of time, in the order of time. A result has at most 64 of them.
+struct LatencyBlock {
+  double from_s = 0;
+  double to_s = 0;
+  std::string hdr_v2;
+  friend bool operator==(const LatencyBlock&, const LatencyBlock&) = default;
 };
 
 struct LatencyMetrics {
@@ -77,8 +64,9 @@ struct LatencyMetrics {
   std::optional<int64_t> max_ns;
   std::vector<PercentileRow> percentiles;
   int significant_digits = 3;
-  std::vector<HistogramBucket> buckets;  // non-empty ones, ascending
-  std::string hdr_v2;                    // the same, for HdrHistogram tools
+  std::vector<HistogramBucket> buckets;   // non-empty ones, ascending
+  std::string hdr_v2;                     // the same, for HdrHistogram tools
+  std::vector<LatencyBlock> blocks = {};  // the same again, cut by time; empty: a single stretch
 };
 
 struct BandwidthMetrics {
@@ -197,7 +185,8 @@ struct Result {
   Point point;
   std::string side = "requester";  // or "responder"
   uint32_t run = 0;
-  bool complete = true;  // false: the run broke, these are the samples until then
+  std::optional<std::string> set = {};  // command `ab` only: "a" or "b"
+  bool complete = true;                 // false: the run broke, these are the samples until then
   Metrics metrics;
   std::vector<IntervalRow> intervals;
 };
@@ -308,16 +297,6 @@ struct ModeSummary {
   std::vector<std::string> advice = {};     // which to use for what
 };
 
-struct GateRow {
-  std::string expression;
-  std::string status;  // "pass", "fail", "inconclusive"
-  std::optional<double> observed;
-  std::optional<double> bound;
-  std::optional<uint64_t> samples;
-  std::optional<uint64_t> effective_samples;
-  std::optional<uint64_t> samples_needed;
-};
-
 // What this run used: path, MTU and addresses of the pair, for the text report.
 struct Record {
   std::string tool_name = "verbscope";
@@ -336,6 +315,7 @@ struct Record {
   std::vector<CheckRow> checks;
   std::optional<ModeSummary> modes = {};  // command `event-vs-poll` only
   std::vector<GateRow> gates;
+  std::optional<Comparison> comparison = {};  // commands `compare` and `ab` only
   std::vector<std::string> notices;
   std::optional<Error> error;
   std::vector<DeviceSummary> devices;  // command `devices` only

@@ -12,31 +12,6 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 4> kVerdicts = {"pass", "fail", "inconclusive", "error"};
 
-OrderedJson GateJson(const GateRow& gate) {
-  return {
-      {"expression", Name(gate.expression)},
-      {"status", Name(gate.status)},
-      {"observed", OrNull(gate.observed)},
-      {"bound", OrNull(gate.bound)},
-      {"samples", OrNull(gate.samples)},
-      {"effective_samples", OrNull(gate.effective_samples)},
-      {"samples_needed", OrNull(gate.samples_needed)},
-  };
-}
-
-Expected<GateRow> GateFromJson(const json& object) {
-  GateRow gate;
-  JsonFields fields(object, "gates[]", ErrorClass::kUsage);
-  GetName(fields, "expression", gate.expression);
-  GetName(fields, "status", gate.status);
-  fields.Get("observed", gate.observed);
-  fields.Get("bound", gate.bound);
-  fields.Get("samples", gate.samples);
-  fields.Get("effective_samples", gate.effective_samples);
-  fields.Get("samples_needed", gate.samples_needed);
-  return Finish(fields, std::move(gate));
-}
-
 // The keys of a plan in the order of plan.h, which a reader of the document can follow.
 OrderedJson PlanJson(const std::optional<Plan>& plan) {
   if (!plan) return {{"changes", OrderedJson::array()}};
@@ -59,13 +34,6 @@ OrderedJson PlanJson(const std::optional<Plan>& plan) {
   }
   ordered["changes"] = std::move(changes);
   return ordered;
-}
-
-template <class Rows, class Writer>
-OrderedJson ArrayOf(const Rows& rows, Writer write) {
-  OrderedJson array = OrderedJson::array();
-  for (const auto& row : rows) array.push_back(write(row));
-  return array;
 }
 
 void GetTool(JsonFields& fields, Record& record) {
@@ -181,6 +149,7 @@ OrderedJson ToJson(const Record& record) {
   object["checks"] = ArrayOf(record.checks, [](const CheckRow& check) { return ToJson(check); });
   if (record.modes) object["modes"] = ModesJson(*record.modes);
   object["gates"] = ArrayOf(record.gates, GateJson);
+  if (record.comparison) object["comparison"] = ComparisonJson(*record.comparison);
   object["notices"] = TextsJson(record.notices);
   object["error"] = record.error ? ToJson(*record.error) : OrderedJson(nullptr);
   return object;
@@ -213,6 +182,7 @@ Expected<Record> RecordFromJson(const json& object) {
   GetRows(fields, "checks", CheckRowFromJson, record.checks);
   GetObject(fields, "modes", ModesFromJson, record.modes);
   GetRows(fields, "gates", GateFromJson, record.gates);
+  GetObject(fields, "comparison", ComparisonFromJson, record.comparison);
   fields.GetArray("notices", record.notices, kMaxRows);
   for (std::string& notice : record.notices) notice = Printable(notice, kMaxTextBytes);
   GetObject(fields, "error", ErrorFromJson, record.error);

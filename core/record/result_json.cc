@@ -2,9 +2,6 @@
 #include "core/record/json_parts.h"
 
 namespace verbscope {
-namespace {
-
-using nlohmann::json;
 
 // Members that do not apply are absent, not null: an identity has no unknown parts.
 OrderedJson PointJson(const Point& point) {
@@ -32,7 +29,7 @@ OrderedJson PointJson(const Point& point) {
   return object;
 }
 
-Expected<Point> PointFromJson(const json& object) {
+Expected<Point> PointFromJson(const nlohmann::json& object) {
   Point point;
   JsonFields fields(object, "point", ErrorClass::kRun);
   GetName(fields, "op", point.op);
@@ -60,6 +57,10 @@ Expected<Point> PointFromJson(const json& object) {
   if (point.variant) point.variant = Printable(*point.variant, kMaxTextBytes);
   return Finish(fields, std::move(point));
 }
+
+namespace {
+
+using nlohmann::json;
 
 OrderedJson IntervalJson(const IntervalRow& row) {
   return {
@@ -91,7 +92,7 @@ Expected<IntervalRow> IntervalFromJson(const json& object) {
 OrderedJson ToJson(const Result& result, ResultForm form) {
   OrderedJson intervals = OrderedJson::array();
   for (const IntervalRow& row : result.intervals) intervals.push_back(IntervalJson(row));
-  return {
+  OrderedJson object = {
       {"point", PointJson(result.point)},
       {"side", Name(result.side)},
       {"run", result.run},
@@ -99,6 +100,8 @@ OrderedJson ToJson(const Result& result, ResultForm form) {
       {"metrics", MetricsJson(result.metrics, form)},
       {"intervals", std::move(intervals)},
   };
+  if (result.set) object["set"] = Name(*result.set);
+  return object;
 }
 
 Expected<Result> ResultFromJson(const json& object) {
@@ -108,6 +111,8 @@ Expected<Result> ResultFromJson(const json& object) {
   GetObject(fields, "point", PointFromJson, point);
   GetName(fields, "side", result.side);
   fields.Get("run", result.run);
+  fields.Get("set", result.set);
+  if (result.set) result.set = Printable(*result.set, kMaxTextBytes);
   fields.GetOr("complete", result.complete);
   std::optional<Metrics> metrics;
   GetObject(fields, "metrics", MetricsFromJson, metrics);

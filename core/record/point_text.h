@@ -1,0 +1,19 @@
+// What a result is about, in words. Pure function, any thread.
+#ifndef VERBSCOPE_CORE_RECORD_POINT_TEXT_H_
+#define VERBSCOPE_CORE_RECORD_POINT_TEXT_H_
+
+#include <string>
+
+#include "core/record/point.h"
+
+namespace verbscope {
+
+enum class WithSize { kNo, kYes };
+
+// "send 64 bytes, 1 QP, wait busy". Texts of the point stand as they are: whoever prints it makes
+// them safe.
+std::string PointText(const Point& point, WithSize with_size = WithSize::kYes);
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_RECORD_POINT_TEXT_H_
