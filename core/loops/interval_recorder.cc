@@ -63,6 +63,7 @@ void IntervalRecorder::FoldSlot(Slot& slot) {
                           std::memory_order_relaxed);
   }
   total_.Merge(histogram);
+  blocks_.Add(row.from_s, row.to_s, histogram);
   slot.histogram.Reset();
 }
 

@@ -18,6 +18,7 @@
 
 #include "core/clock/tick_scale.h"
 #include "core/histogram/histogram.h"
+#include "core/histogram/time_blocks.h"
 #include "core/record/record.h"
 
 namespace verbscope {
@@ -51,6 +52,7 @@ class IntervalRecorder {
   // Folds what is left. `last_ticks` is the clock at the last sample.
   void Finish(uint64_t last_ticks);
   const Histogram& total() const { return total_; }
+  const TimeBlocks& blocks() const { return blocks_; }
   std::vector<IntervalRow> TakeRows() { return std::move(rows_); }
 
  private:
@@ -75,6 +77,7 @@ class IntervalRecorder {
   std::atomic<uint64_t> interval_ticks_;
   // Control thread, then the owner.
   Histogram total_;
+  TimeBlocks blocks_;
   std::vector<IntervalRow> rows_;
 };
 

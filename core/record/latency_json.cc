@@ -154,7 +154,8 @@ OrderedJson LatencyJson(const LatencyMetrics& latency, ResultForm form) {
     }
   }
   histogram["hdr_v2"] = latency.hdr_v2;
-  if (!latency.blocks.empty()) histogram["blocks"] = ArrayOf(latency.blocks, BlockJson);
+  if (form == ResultForm::kDocument && !latency.blocks.empty())
+    histogram["blocks"] = ArrayOf(latency.blocks, BlockJson);
   return {
       {"definition", Name(latency.definition)},
       {"ended_by", Name(latency.ended_by)},

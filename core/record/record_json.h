@@ -26,14 +26,17 @@ inline constexpr int kSchemaVersion = 1;
 nlohmann::ordered_json ToJson(const Record& record);
 Expected<Record> RecordFromJson(const nlohmann::json& json);
 
-// kWire leaves the bucket list out: it is rebuilt from hdr_v2 at the other end, so that a result
-// stays far below a frame of 1 MiB.
+// kWire leaves out the bucket list, which is rebuilt from hdr_v2 at the other end, and the blocks
+// of time, so that a result stays far below a frame of 1 MiB.
 enum class ResultForm { kDocument, kWire };
 nlohmann::ordered_json ToJson(const Result& result, ResultForm form = ResultForm::kDocument);
 Expected<Result> ResultFromJson(const nlohmann::json& json);
 
 nlohmann::ordered_json ToJson(const CheckRow& check);
 Expected<CheckRow> CheckRowFromJson(const nlohmann::json& json);
+
+nlohmann::ordered_json ToJson(const GateRow& gate);
+Expected<GateRow> GateRowFromJson(const nlohmann::json& json);
 
 nlohmann::ordered_json ToJson(const SideRecord& side);
 Expected<SideRecord> SideFromJson(const nlohmann::json& json);

@@ -1,0 +1,87 @@
+#include "core/histogram/time_blocks.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace verbscope {
+namespace {
+
+TimeBlock BlockOf(double from_s, double to_s, const Histogram& histogram) {
+  TimeBlock block{.from_s = from_s, .to_s = to_s, .counters = {}};
+  for (size_t i = histogram.FirstIndex(); i <= histogram.LastIndex(); ++i) {
+    if (histogram.counter(i) == 0) continue;
+    block.counters.push_back({static_cast<uint32_t>(i), histogram.counter(i)});
+  }
+  return block;
+}
+
+TimeBlock Joined(const TimeBlock& first, const TimeBlock& second) {
+  TimeBlock block{.from_s = first.from_s, .to_s = second.to_s, .counters = {}};
+  auto a = first.counters.begin();
+  auto b = second.counters.begin();
+  while (a != first.counters.end() || b != second.counters.end()) {
+    const bool take_a =
+        b == second.counters.end() || (a != first.counters.end() && a->index <= b->index);
+    const bool take_b =
+        a == first.counters.end() || (b != second.counters.end() && b->index <= a->index);
+    TimeBlock::Counter counter{take_a ? a->index : b->index, 0};
+    if (take_a) counter.count += a++->count;
+    if (take_b) counter.count += b++->count;
+    block.counters.push_back(counter);
+  }
+  return block;
+}
+
+}  // namespace
+
+uint64_t TimeBlock::samples() const {
+  uint64_t sum = 0;
+  for (const Counter& counter : counters) sum += counter.count;
+  return sum;
+}
+
+uint64_t TimeBlock::SamplesAbove(int64_t ns) const {
+  const size_t index = Histogram::IndexOf(std::clamp<int64_t>(ns, 0, Histogram::kRangeNs));
+  uint64_t sum = 0;
+  for (const Counter& counter : counters) sum += counter.index > index ? counter.count : 0;
+  return sum;
+}
+
+Histogram TimeBlock::ToHistogram() const {
+  Histogram histogram;
+  for (const Counter& counter : counters) histogram.AddToBucket(counter.index, counter.count);
+  return histogram;
+}
+
+void TimeBlocks::Add(double from_s, double to_s, const Histogram& histogram) {
+  if (histogram.count() > 0) Add(BlockOf(from_s, to_s, histogram));
+}
+
+void TimeBlocks::Append(const TimeBlocks& later, double offset_s) {
+  for (TimeBlock block : later.blocks_) {
+    block.from_s += offset_s;
+    block.to_s += offset_s;
+    Add(std::move(block));
+  }
+}
+
+void TimeBlocks::Add(TimeBlock block) {
+  if (!blocks_.empty() && parts_of_last_ < parts_per_block_) {
+    blocks_.back() = Joined(blocks_.back(), block);
+    ++parts_of_last_;
+    return;
+  }
+  if (blocks_.size() == kMost) JoinNeighbours();
+  blocks_.push_back(std::move(block));
+  parts_of_last_ = 1;
+}
+
+void TimeBlocks::JoinNeighbours() {
+  for (size_t i = 0; i < kMost / 2; ++i) {
+    blocks_[i] = Joined(blocks_[2 * i], blocks_[2 * i + 1]);
+  }
+  blocks_.resize(kMost / 2);
+  parts_per_block_ *= 2;
+}
+
+}  // namespace verbscope
