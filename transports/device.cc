@@ -83,6 +83,13 @@ Status Device::ResizeCq(ibv_cq* /*cq*/, uint32_t /*cqe*/) {
   return Fail(NotOffered("ibv_resize_cq", info()));
 }
 
+int64_t CounterChange(const DeviceCounter& before, const DeviceCounter& after) {
+  constexpr uint64_t kWrap32 = uint64_t{1} << 32;
+  uint64_t change = after.value - before.value;  // of 64 bits, wrapping with them
+  if (after.value < before.value && before.value < kWrap32) change += kWrap32;
+  return static_cast<int64_t>(change);
+}
+
 ibv_qp_ex* Device::Extended(ibv_qp* /*qp*/) { return nullptr; }
 
 ibv_cq_ex* Device::Extended(ibv_cq* /*cq*/) { return nullptr; }

@@ -205,6 +205,16 @@ struct CreatedQp {
   uint32_t max_inline_bytes = 0;  // what the device gave, at least what was asked
 };
 
+// A counter of a device: a value that grows until its width ends.
+struct DeviceCounter {
+  std::string name;
+  uint64_t value = 0;
+  friend bool operator==(const DeviceCounter&, const DeviceCounter&) = default;
+};
+// By how much it grew between two readings. Counters of 32 bits wrap (mlx5's are such): a value
+// that fell, both below 2^32, went round once.
+int64_t CounterChange(const DeviceCounter& before, const DeviceCounter& after);
+
 // How packets travel, as far as it is known by now: a software device may choose when it connects,
 // and learns of the packet check from the packets that come.
 struct LinkReport {
@@ -259,9 +269,10 @@ class Device {
   // the polls of its program. On others a side whose memory is read or written may sleep.
   virtual bool ServesInPolls() const { return false; }
   virtual LinkReport ReportLink() { return {info().link, info().icrc, {}}; }
-  // What the device has counted since it was opened, in a fixed order; empty when it counts
-  // nothing.
-  virtual std::vector<std::pair<std::string, uint64_t>> ReadCounters() { return {}; }
+  // What the device and this port have counted so far, in a fixed order; empty when they count
+  // nothing. Real devices: since they came up, by whatever program; and the call waits, up to 100
+  // ms, for as long as the kernel gives an older reading again.
+  virtual std::vector<DeviceCounter> ReadCounters(int /*port*/) { return {}; }
 
   // Largest payload that ibv_post_send takes inline on an RC QP with one SGE, in bytes. Found by
   // creating QPs (no query reports it), few steps, cached. 0: no inline.

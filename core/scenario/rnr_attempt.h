@@ -58,7 +58,7 @@ std::string WrongCompletions(const RnrOutcome& outcome, uint32_t good, uint32_t 
 std::chrono::nanoseconds RnrLimit(const Stage& stage, uint32_t timer_code, uint32_t waits);
 
 // What the device counted under this name; none: nothing of that name.
-std::optional<uint64_t> ReadCounter(Device& device, std::string_view name);
+std::optional<uint64_t> ReadCounter(const Stage& stage, std::string_view name);
 inline constexpr std::string_view kNaksReceived = "rcvd_rnr_err";
 
 // "1.312 ms".

@@ -39,7 +39,7 @@ class Netem : public testing::Test {
     const char* impairment = std::getenv("VERBSCOPE_IMPAIRMENT");
     ASSERT_NE(impairment, nullptr);
     std::string said = "#";
-    for (const auto& [name, value] : soft.ReadCounters()) {
+    for (const auto& [name, value] : soft.ReadCounters(1)) {
       if (value > 0) said += " " + name + " " + std::to_string(value);
     }
     std::puts(said.c_str());

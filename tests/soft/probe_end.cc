@@ -56,7 +56,7 @@ void Check(const ibv_wc& wc) {
 }
 
 uint64_t CounterOf(SoftDevice& device, std::string_view name) {
-  for (const auto& [counter, value] : device.ReadCounters()) {
+  for (const auto& [counter, value] : device.ReadCounters(1)) {
     if (counter == name) return value;
   }
   Die("no counter " + std::string(name));

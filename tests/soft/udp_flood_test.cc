@@ -207,7 +207,7 @@ struct Counted {
 
 Counted CountsOf(Device& device) {
   Counted counted;
-  for (const auto& [name, value] : device.ReadCounters()) {
+  for (const auto& [name, value] : device.ReadCounters(1)) {
     if (name == "unknown_source" || name == "icrc_errors" || name == "malformed_pkts" ||
         name == "unknown_qpn") {
       counted.bad += value;

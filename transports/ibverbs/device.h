@@ -64,6 +64,7 @@ class IbverbsDevice final : public Device {
   Expected<ibv_qp_state> QueryQpState(ibv_qp* qp) override;
   Expected<uint32_t> MaxInlineBytes() override;
   std::optional<int> CoreOfVector(int comp_vector) override;
+  std::vector<DeviceCounter> ReadCounters(int port) override;
 
   Expected<ibv_cq*> GetCqEvent(ibv_comp_channel* channel) override;
   void AckCqEvents(ibv_cq* cq, unsigned count) override;

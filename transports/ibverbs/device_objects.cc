@@ -11,6 +11,7 @@
 #include "transports/ibverbs/completion_vector.h"
 #include "transports/ibverbs/device.h"
 #include "transports/ibverbs/inline_probe.h"
+#include "transports/ibverbs/port_counters.h"
 
 namespace verbscope {
 namespace {
@@ -186,6 +187,13 @@ ibv_cq_ex* IbverbsDevice::Extended(ibv_cq* cq) {
 
 std::optional<int> IbverbsDevice::CoreOfVector(int comp_vector) {
   return CompletionVectorCore(paths_, info_.name, comp_vector);
+}
+
+std::vector<DeviceCounter> IbverbsDevice::ReadCounters(int port) {
+  // Until then the kernel may answer with what it read before; there is nothing to wait for but the
+  // time itself.
+  std::this_thread::sleep_for(CounterLifespan(paths_, info_.name, port));
+  return ReadPortCounters(paths_, info_.name, port);
 }
 
 Expected<ibv_qp*> IbverbsDevice::MakeQp(const QpOptions& options, ibv_qp_init_attr& attributes) {

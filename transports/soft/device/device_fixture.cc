@@ -252,7 +252,7 @@ void SetNonBlocking(ibv_comp_channel* channel) {
 }
 
 uint64_t Counter(Device& device, std::string_view name) {
-  for (const auto& [counter, value] : device.ReadCounters()) {
+  for (const auto& [counter, value] : device.ReadCounters(1)) {
     if (counter == name) return value;
   }
   ADD_FAILURE() << "no counter " << name;

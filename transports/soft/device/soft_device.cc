@@ -233,11 +233,11 @@ Expected<Mr> SoftDevice::RegisterMemory(ibv_pd* base, std::span<std::byte> memor
 
 Expected<uint32_t> SoftDevice::MaxInlineBytes() { return options_.limits.max_inline_bytes; }
 
-std::vector<std::pair<std::string, uint64_t>> SoftDevice::ReadCounters() {
-  std::vector<std::pair<std::string, uint64_t>> counters;
+std::vector<DeviceCounter> SoftDevice::ReadCounters(int /*port*/) {
+  std::vector<DeviceCounter> counters;
   const SpinLockHolder hold(core_->lock());
   const auto add = [&counters](std::string_view name, uint64_t value) {
-    counters.emplace_back(name, value);
+    counters.push_back({std::string(name), value});
   };
   ForEach(core_->counters(), add);
   const WakeCounts& wakes = core_->link().wakes();

@@ -62,7 +62,7 @@ class SoftDevice final : public Device {
   Expected<std::optional<AsyncEvent>> NextAsyncEvent(Deadline deadline) override;
   std::vector<std::byte> PeerBlob(ibv_qp* qp) override;
   Status AcceptPeerBlob(ibv_qp* qp, std::span<const std::byte> blob) override;
-  std::vector<std::pair<std::string, uint64_t>> ReadCounters() override;
+  std::vector<DeviceCounter> ReadCounters(int port) override;
   bool ServesInPolls() const override { return true; }
   LinkReport ReportLink() override;
 

@@ -1,0 +1,38 @@
+// What a device counted while something ran: read at construction, and again for the changes.
+//
+// One thread. A device whose counters are refreshed only every few milliseconds makes both readings
+// wait for that long, so that neither is of another time.
+#ifndef VERBSCOPE_CORE_SESSION_DEVICE_COUNTERS_H_
+#define VERBSCOPE_CORE_SESSION_DEVICE_COUNTERS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transports/device.h"
+
+namespace verbscope {
+
+class DeviceCounters {
+ public:
+  // `wanted` false: nothing is read.
+  DeviceCounters(Device& device, int port, bool wanted)
+      : device_(device), port_(port), wanted_(wanted) {
+    if (wanted_) before_ = device_.ReadCounters(port_);
+  }
+
+  // Unchanged ones included; what only one reading has is left out.
+  std::map<std::string, int64_t> Changes() const;
+
+ private:
+  Device& device_;
+  const int port_;
+  const bool wanted_;
+  std::vector<DeviceCounter> before_;
+};
+
+}  // namespace verbscope
+
+#endif  // VERBSCOPE_CORE_SESSION_DEVICE_COUNTERS_H_
