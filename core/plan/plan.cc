@@ -81,6 +81,9 @@ Status CheckLengths(const Plan& plan) {
       !status) {
     return status;
   }
+  if (Status status = CheckTime("extend_to_ns", "--max-duration", plan.extend_to_ns, 0); !status) {
+    return status;
+  }
   return CheckTime("deadline_ns", "--deadline", plan.deadline_ns, 0);
 }
 
@@ -265,8 +268,8 @@ void AdjustTimes(Plan& plan, const ServerLimits& limits) {
                             fmt::format("{}", latest_ns), "the server's longest run plus 30 s"});
     plan.deadline_ns = latest_ns;
   }
-  if (plan.iterations) return;
-  int64_t interval_ns = (plan.duration_ns + kMaxIntervals - 1) / kMaxIntervals;
+  const int64_t longest_ns = std::max(plan.iterations ? 0 : plan.duration_ns, plan.extend_to_ns);
+  int64_t interval_ns = (longest_ns + kMaxIntervals - 1) / kMaxIntervals;
   if (plan.interval_ns >= interval_ns) return;
   // Whole milliseconds read better in a table than a quotient does.
   interval_ns = (interval_ns + kMinIntervalNs - 1) / kMinIntervalNs * kMinIntervalNs;
@@ -299,8 +302,9 @@ int64_t PlannedNs(const Plan& plan) {
     if (plan.rate_per_s <= 0) return 0;
     return static_cast<__int128>(static_cast<double>(*messages) / plan.rate_per_s * 1e9);
   };
-  const __int128 run_ns = phase_ns(plan.iterations, plan.duration_ns) +
-                          phase_ns(plan.warmup_iterations, plan.warmup_ns);
+  const __int128 run_ns =
+      std::max<__int128>(phase_ns(plan.iterations, plan.duration_ns), plan.extend_to_ns) +
+      phase_ns(plan.warmup_iterations, plan.warmup_ns);
   return SaturatedNs(run_ns * static_cast<int64_t>(plan.sizes_bytes.size()) * plan.repeat);
 }
 

@@ -139,6 +139,8 @@ struct Plan {
   uint32_t pkey_index = 0;     // 0 … 65535
   uint32_t hop_limit = 64;     // 1 … 255
 
+  // A result that does not decide its assertions is measured on, up to so long in all; 0: never.
+  int64_t extend_to_ns = 0;           // 0 … kMaxDurationNs
   uint32_t repeat = 1;                // fresh QPs and connection each, 1 … kMaxRepeat
   int64_t interval_ns = 100'000'000;  // time series, kMinIntervalNs … kMaxDurationNs
   // Of the whole command, 0 … kMaxDurationNs; 0: everything asked for plus kDeadlineGraceNs.

@@ -125,6 +125,7 @@ json ToJson(const Plan& plan) {
       {"pkey_index", plan.pkey_index},
       {"hop_limit", plan.hop_limit},
       {"repeat", plan.repeat},
+      {"extend_to_ns", plan.extend_to_ns},
       {"interval_ns", plan.interval_ns},
       {"deadline_ns", plan.deadline_ns},
       {"changes", std::move(changes)},
@@ -173,6 +174,7 @@ Expected<Plan> PlanFromJson(const json& object) {
   fields.GetOr("pkey_index", plan.pkey_index);
   fields.GetOr("hop_limit", plan.hop_limit);
   fields.GetOr("repeat", plan.repeat);
+  fields.GetOr("extend_to_ns", plan.extend_to_ns);
   fields.GetOr("interval_ns", plan.interval_ns);
   fields.GetOr("deadline_ns", plan.deadline_ns);
   GetChanges(fields, object, plan.changes);

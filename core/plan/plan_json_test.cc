@@ -56,6 +56,7 @@ Plan RandomPlan(std::mt19937_64& random) {
   plan.pkey_index = Pick(random, 0, 65535);
   plan.hop_limit = Pick(random, 1, 255);
   plan.repeat = Pick(random, 1, kMaxRepeat);
+  plan.extend_to_ns = Pick(random, 0, 1'000'000'000);
   plan.interval_ns = kMinIntervalNs + Pick(random, 0, 1'000'000'000);
   plan.deadline_ns = Pick(random, 0, 1'000'000'000);
   for (uint32_t i = 0, n = Pick(random, 0, 3); i < n; ++i) {
@@ -89,7 +90,7 @@ TEST(PlanJsonTest, KeysAreTheDocumentedOnes) {
       "bidirectional",     "verify",       "atomic_op",     "rate_per_s",
       "arrival",           "quick",        "timer_codes",   "cqs",
       "cq_depths",         "modes",        "rates_per_s",   "busy_shares_percent",
-      "moderations",       "p99_limit_ns",
+      "moderations",       "p99_limit_ns", "extend_to_ns",
   };
   const json plan = ToJson(Plan{});
   for (const char* key : keys) EXPECT_TRUE(plan.contains(key)) << key;

@@ -13,7 +13,7 @@ namespace verbscope {
 
 // The judgement of one figure. Values are in the unit of the row.
 struct GateOutcome {
-  std::string status;  // "pass", "fail", "inconclusive"
+  std::string status = {};  // "pass", "fail", "inconclusive"
   std::optional<double> observed = {};
   // Of a percentile or a mean: the one-sided 95 % bound that decided, or that stands in the way of
   // passing. Of an exact figure: the figure.
@@ -32,15 +32,15 @@ struct GateResult {
   Point point;
   std::string side;
   uint32_t run = 0;
-  GateOutcome outcome;
+  GateOutcome outcome = {};
   friend bool operator==(const GateResult&, const GateResult&) = default;
 };
 
 // One assertion: every result in its scope must satisfy it.
 struct GateRow {
-  std::string expression;  // as it was written
-  std::string unit = {};   // "ns", "Gb/s", "/s", "%"; empty: a number of things
-  GateOutcome outcome;     // of the worst of its results, or why there is none
+  std::string expression;    // as it was written
+  std::string unit = {};     // "ns", "Gb/s", "/s", "%"; empty: a number of things
+  GateOutcome outcome = {};  // of the worst of its results, or why there is none
   std::vector<GateResult> results = {};
   friend bool operator==(const GateRow&, const GateRow&) = default;
 };

@@ -51,14 +51,14 @@ Expected<GateResult> GateResultFromJson(const json& object) {
 
 }  // namespace
 
-OrderedJson GateJson(const GateRow& gate) {
+OrderedJson ToJson(const GateRow& gate) {
   OrderedJson object = {{"expression", Name(gate.expression)}, {"unit", TextOrNull(gate.unit)}};
   PutOutcome(gate.outcome, object);
   object["results"] = ArrayOf(gate.results, GateResultJson);
   return object;
 }
 
-Expected<GateRow> GateFromJson(const json& object) {
+Expected<GateRow> GateRowFromJson(const json& object) {
   GateRow gate;
   JsonFields fields(object, "gates[]", ErrorClass::kRun);
   GetName(fields, "expression", gate.expression);

@@ -119,10 +119,6 @@ Expected<ScaleMetrics> ScaleFromJson(const nlohmann::json& json);
 OrderedJson OverrunJson(const OverrunMetrics& overrun);
 Expected<OverrunMetrics> OverrunFromJson(const nlohmann::json& json);
 
-// gates_json.cc
-OrderedJson GateJson(const GateRow& gate);
-Expected<GateRow> GateFromJson(const nlohmann::json& json);
-
 OrderedJson ComparisonJson(const Comparison& comparison);
 Expected<Comparison> ComparisonFromJson(const nlohmann::json& json);
 

@@ -148,7 +148,7 @@ OrderedJson ToJson(const Record& record) {
   object["results"] = ArrayOf(record.results, [](const Result& result) { return ToJson(result); });
   object["checks"] = ArrayOf(record.checks, [](const CheckRow& check) { return ToJson(check); });
   if (record.modes) object["modes"] = ModesJson(*record.modes);
-  object["gates"] = ArrayOf(record.gates, GateJson);
+  object["gates"] = ArrayOf(record.gates, [](const GateRow& gate) { return ToJson(gate); });
   if (record.comparison) object["comparison"] = ComparisonJson(*record.comparison);
   object["notices"] = TextsJson(record.notices);
   object["error"] = record.error ? ToJson(*record.error) : OrderedJson(nullptr);
@@ -181,7 +181,7 @@ Expected<Record> RecordFromJson(const json& object) {
   GetRows(fields, "results", ResultFromJson, record.results);
   GetRows(fields, "checks", CheckRowFromJson, record.checks);
   GetObject(fields, "modes", ModesFromJson, record.modes);
-  GetRows(fields, "gates", GateFromJson, record.gates);
+  GetRows(fields, "gates", GateRowFromJson, record.gates);
   GetObject(fields, "comparison", ComparisonFromJson, record.comparison);
   fields.GetArray("notices", record.notices, kMaxRows);
   for (std::string& notice : record.notices) notice = Printable(notice, kMaxTextBytes);

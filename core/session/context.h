@@ -3,10 +3,13 @@
 #ifndef VERBSCOPE_CORE_SESSION_CONTEXT_H_
 #define VERBSCOPE_CORE_SESSION_CONTEXT_H_
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "core/base/interrupt.h"
+#include "core/record/record.h"
 #include "transports/device.h"
 
 namespace verbscope {
@@ -19,6 +22,8 @@ struct SessionContext {
   std::function<void(const std::string&)> notice;
   // What is being done right now, a few words; for a terminal only. May be empty.
   std::function<void(const std::string&)> progress = {};
+  // Whether a point is measured on; see PointRun::More. A requester's; may be empty.
+  std::function<int64_t(std::span<const Result> results, int64_t measured_ns)> more = {};
 };
 
 }  // namespace verbscope

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/gates/assertion.h"
 #include "core/plan/plan_json.h"
 #include "core/record/record_json.h"
 
@@ -296,6 +297,35 @@ Expected<EndpointInfo> EndpointInfoFromJson(const json& object) {
   const json& solicited = Member(object, "wants_solicited");
   info.wants_solicited = solicited.is_boolean() && solicited.get<bool>();
   return info;
+}
+
+nlohmann::json VerdictMessage(const Record& record) {
+  nlohmann::json gates = nlohmann::json::array();
+  for (GateRow row : record.gates) {
+    row.results.clear();
+    gates.push_back(nlohmann::json(ToJson(row)));
+  }
+  return {{"type", "verdict"},
+          {"verdict", record.verdict},
+          {"exit_code", record.exit_code},
+          {"gates", std::move(gates)}};
+}
+
+Status TakeGates(const nlohmann::json& frame, Record& record) {
+  const auto gates = frame.find("gates");
+  if (gates == frame.end()) return {};  // an older client
+  if (!gates->is_array() || gates->size() > kMaxAssertions) {
+    Error error;
+    error.error_class = ErrorClass::kRun;
+    error.message = "the client's verdict has a bad member gates";
+    return Fail(std::move(error));
+  }
+  for (const nlohmann::json& row : *gates) {
+    Expected<GateRow> gate = GateRowFromJson(row);
+    if (!gate) return Fail(std::move(gate.error()));
+    record.gates.push_back(std::move(*gate));
+  }
+  return {};
 }
 
 }  // namespace verbscope

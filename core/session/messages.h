@@ -49,6 +49,12 @@ Expected<SetupMessage> SetupMessageFromJson(const nlohmann::json& json);
 nlohmann::json ToJson(const EndpointInfo& info);
 Expected<EndpointInfo> EndpointInfoFromJson(const nlohmann::json& json);
 
+// The verdict of a finished run. The client's has what came of its assertions, without the results
+// of each: they are in the other side's record already.
+nlohmann::json VerdictMessage(const Record& record);
+// The assertions of such a frame into `record.gates`.
+Status TakeGates(const nlohmann::json& frame, Record& record);
+
 // An integer member within [low, high], or an error that names it.
 Expected<uint64_t> Unsigned(const nlohmann::json& json, const char* member, uint64_t low,
                             uint64_t high);

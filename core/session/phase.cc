@@ -8,7 +8,6 @@
 
 #include "core/base/deadline.h"
 #include "core/loops/schedule.h"
-#include "core/session/latency_metrics.h"
 
 namespace verbscope {
 namespace {
@@ -175,11 +174,6 @@ LoopOutcome Phase::Drain(uint64_t messages) {
 
 void Phase::Finish(const LoopOutcome& outcome) {
   if (latency_) latency_->Finish(outcome.last_ticks);
-}
-
-std::optional<LatencyMetrics> Phase::Latency() const {
-  if (!latency_ || !part_.measures_latency) return std::nullopt;
-  return MakeLatencyMetrics(latency_->total(), operation_);
 }
 
 std::optional<BandwidthMetrics> Phase::Bandwidth() const {

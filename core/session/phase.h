@@ -46,7 +46,10 @@ class Phase {
 
   // After the last loop.
   void Finish(const LoopOutcome& outcome);
-  std::optional<LatencyMetrics> Latency() const;
+  // Null: this side measures no latency.
+  const IntervalRecorder* latency() const {
+    return part_.measures_latency ? latency_.get() : nullptr;
+  }
   // Of what this side sent, or, if it only received, of that.
   std::optional<BandwidthMetrics> Bandwidth() const;
   std::vector<IntervalRow> TakeIntervals();

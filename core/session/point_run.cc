@@ -8,6 +8,8 @@
 
 #include "core/endpoint/payload.h"
 #include "core/record/record_json.h"
+#include "core/session/device_counters.h"
+#include "core/session/latency_metrics.h"
 #include "core/session/messages.h"
 #include "core/session/run_failure.h"
 #include "core/session/steps.h"
@@ -60,7 +62,8 @@ Error PayloadError(const Operation& operation, uint64_t size_bytes, std::string_
 
 }  // namespace
 
-Status PointRun::Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64_t> passed_bytes) {
+Status PointRun::Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64_t> passed_bytes,
+                         const More& more) {
   size_bytes_ = size_bytes;
   run_ = run;
   passed_bytes_ = passed_bytes;
@@ -78,6 +81,9 @@ Status PointRun::Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64
     return status;
   }
   if (Status status = ExchangeResults(); !status) return status;
+  if (plan_.extend_to_ns > 0) {
+    if (Status status = Extend(more); !status) return status;
+  }
   // Both sides tear down only after both have everything: a QP that vanishes early would answer the
   // other side's last retransmission with silence.
   if (Status status = Barrier(link_, "teardown", deadline_); !status) return status;
@@ -113,6 +119,7 @@ Status PointRun::RunPhase(LoopLength length, bool measured) {
     if (Status status = Barrier(link_, "payload", deadline_); !status) return status;
   }
   Phase phase(role_, operation_, plan_, side_, *endpoint_, monitor_);
+  const DeviceCounters counters(*side_.device, side_.port.number, measured);
   const CpuAccount account;
   LoopOutcome outcome = phase.Run(length);
   CpuMetrics cpu = CloseAccount(account, outcome);
@@ -120,9 +127,19 @@ Status PointRun::RunPhase(LoopLength length, bool measured) {
   const bool done = part_.sends ? outcome.end == LoopEnd::kComplete : WasDone(outcome);
   Status status = done ? FinishTogether(phase, outcome) : Fail(FailureOf(outcome));
   if (measured) {
-    FillResult(outcome, phase, std::move(cpu));
+    FillResult({.latency = phase.latency(),
+                .bandwidth = phase.Bandwidth(),
+                .intervals = phase.TakeIntervals(),
+                .cpu = std::move(cpu),
+                .samples = outcome.samples,
+                .messages = part_.sends ? outcome.samples : outcome.received,
+                .seconds = SecondsOf(outcome),
+                .late_sends = outcome.late_sends,
+                .counters = counters.Changes()});
   } else {
-    warmup_ = phase.Latency();
+    if (phase.latency() != nullptr) {
+      warmup_ = MakeLatencyMetrics(phase.latency()->total(), operation_);
+    }
     warmup_bandwidth_ = phase.Bandwidth();
   }
   if (status && plan_.verify) status = CheckPayload(measured);
@@ -289,30 +306,50 @@ CpuMetrics PointRun::CloseAccount(const CpuAccount& account, const LoopOutcome& 
   return cpu;
 }
 
-void PointRun::FillResult(const LoopOutcome& outcome, Phase& phase, CpuMetrics cpu) {
+void PointRun::FillResult(MeasuredPart part) {
+  measured_.Add(std::move(part));
   Result result;
   result.point = MakePoint();
   result.side = role_ == LoopRole::kRequester ? "requester" : "responder";
   result.run = run_;
   result.complete = false;  // until the phase has ended as planned
-  result.metrics.latency = phase.Latency();
-  result.metrics.bandwidth = phase.Bandwidth();
-  result.metrics.warmup = std::move(warmup_);
+  result.metrics = measured_.ToMetrics(plan_.rate_per_s);
+  result.metrics.warmup = warmup_;
   result.metrics.warmup_bandwidth = warmup_bandwidth_;
-
-  const double seconds = SecondsOf(outcome);
-  if (result.metrics.latency) {
-    LoadMetrics load;
-    if (seconds > 0) load.achieved_per_s = static_cast<double>(outcome.samples) / seconds;
-    if (plan_.rate_per_s > 0) {
-      load.offered_per_s = plan_.rate_per_s;
-      load.late_sends = outcome.late_sends;
-    }
-    result.metrics.load = load;
-  }
-  result.metrics.cpu = std::move(cpu);
-  result.intervals = phase.TakeIntervals();
+  result.intervals = measured_.intervals();
   own_ = std::move(result);
+}
+
+// The requester decides, both sides measure on together.
+Status PointRun::Extend(const More& more) {
+  for (;;) {
+    const Expected<int64_t> more_ns = AgreeOnMore(more);
+    if (!more_ns) return Fail(more_ns.error());
+    if (*more_ns == 0) return {};
+    LoopLength length;
+    length.ticks = side_.clock.scale().Ticks(static_cast<uint64_t>(*more_ns));
+    if (Status status = RunPhase(length, /*measured=*/true); !status) return status;
+    if (Status status = ExchangeResults(); !status) return status;
+  }
+}
+
+Expected<int64_t> PointRun::AgreeOnMore(const More& more) {
+  if (role_ == LoopRole::kRequester) {
+    const Result both[] = {*own_, *peer_};
+    const auto measured_ns = static_cast<int64_t>(measured_.seconds() * 1e9);
+    const int64_t more_ns = more ? more(both, measured_ns) : 0;
+    const nlohmann::json frame = {{"type", "extend"}, {"run_ns", more_ns}};
+    if (Status status = SendFrame(link_, frame, deadline_); !status) {
+      return Fail(std::move(status.error()));
+    }
+    return more_ns;
+  }
+  Expected<nlohmann::json> frame = ReceiveFrame(link_, "extend", deadline_);
+  if (!frame) return Fail(std::move(frame.error()));
+  const Expected<uint64_t> run_ns =
+      Unsigned(*frame, "run_ns", 0, static_cast<uint64_t>(plan_.extend_to_ns));
+  if (!run_ns) return Fail(run_ns.error());
+  return static_cast<int64_t>(*run_ns);
 }
 
 }  // namespace verbscope

@@ -5,6 +5,7 @@
 #define VERBSCOPE_CORE_SESSION_POINT_RUN_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include "core/plan/plan.h"
 #include "core/record/record.h"
 #include "core/session/cpu_metrics.h"
+#include "core/session/measured_parts.h"
 #include "core/session/monitor.h"
 #include "core/session/phase.h"
 #include "core/session/side.h"
@@ -26,6 +28,10 @@ namespace verbscope {
 
 class PointRun {
  public:
+  // Asked by the requester after each measured phase, with the results of both sides and the time
+  // measured so far: for how many ns more to go on; 0: it is enough.
+  using More = std::function<int64_t(std::span<const Result> results, int64_t measured_ns)>;
+
   PointRun(LoopRole role, SideState& side, const Plan& plan, PeerLink& link, Monitor& monitor,
            Deadline deadline)
       : role_(role),
@@ -40,7 +46,9 @@ class PointRun {
   // On success both results are filled. On failure own() still holds what was measured until then,
   // marked incomplete, if the measured phase had begun. `passed_bytes`: the largest size that this
   // session has run to its end.
-  Status Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64_t> passed_bytes);
+  // `more` is used if plan.extend_to_ns is given; empty: never more.
+  Status Execute(uint64_t size_bytes, uint32_t run, std::optional<uint64_t> passed_bytes,
+                 const More& more = {});
 
   std::optional<Result> TakeOwn() { return std::move(own_); }
   std::optional<Result> TakePeer() { return std::move(peer_); }
@@ -57,10 +65,12 @@ class PointRun {
   void PreparePayload(bool measured);
   Status CheckPayload(bool measured);
   Status ExchangeResults();
+  Status Extend(const More& more);
+  Expected<int64_t> AgreeOnMore(const More& more);
   Error FailureOf(const LoopOutcome& outcome);
   double SecondsOf(const LoopOutcome& outcome) const;  // from its first to its last reading
   CpuMetrics CloseAccount(const CpuAccount& account, const LoopOutcome& outcome) const;
-  void FillResult(const LoopOutcome& outcome, Phase& phase, CpuMetrics cpu);
+  void FillResult(MeasuredPart part);
   Point MakePoint() const;
 
   const LoopRole role_;
@@ -77,6 +87,7 @@ class PointRun {
   uint64_t messages_before_ = 0;  // messages of finished phases on this connection
   EndpointInfo remote_;
   std::unique_ptr<Endpoint> endpoint_;
+  MeasuredParts measured_{operation_};
   std::optional<LatencyMetrics> warmup_;
   std::optional<BandwidthMetrics> warmup_bandwidth_;
   std::optional<Result> own_;

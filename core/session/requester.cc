@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "core/session/session.h"
 #include "core/session/side.h"
 #include "core/session/steps.h"
+#include "core/session/verdict.h"
 #include "transports/control/peer_link.h"
 
 namespace verbscope {
@@ -96,6 +98,17 @@ Status AgreeOnPath(PeerLink& link, const RequesterOptions& options, const Sessio
   return {};
 }
 
+// A verdict that assertions were not decided on, but counted, is said to be one.
+void NoteUndecided(OnInconclusive policy, const SessionContext& context, const Record& record) {
+  if (policy != OnInconclusive::kFail && policy != OnInconclusive::kPass) return;
+  const auto undecided = std::ranges::count_if(
+      record.gates, [](const GateRow& gate) { return gate.outcome.status == "inconclusive"; });
+  if (undecided == 0) return;
+  context.notice(fmt::format("{} assertion{} could not be decided and count{} as {}, as asked",
+                             undecided, undecided == 1 ? "" : "s", undecided == 1 ? "s" : "",
+                             policy == OnInconclusive::kFail ? "failed" : "passed"));
+}
+
 Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions& options,
            Farewell& farewell, Record& record) {
   const Deadline deadline = Deadline::Earlier(
@@ -115,10 +128,10 @@ Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions
       !status) {
     return status;
   }
-  SetVerdict(record);
-  const nlohmann::json verdict = {
-      {"type", "verdict"}, {"verdict", record.verdict}, {"exit_code", record.exit_code}};
-  if (Status status = SendFrame(link, verdict, deadline); !status) return status;
+  record.gates = Judge(options.gates, record);
+  SetVerdict(record, options.gates.on_inconclusive);
+  NoteUndecided(options.gates.on_inconclusive, context, record);
+  if (Status status = SendFrame(link, VerdictMessage(record), deadline); !status) return status;
   Expected<nlohmann::json> answer = ReceiveFrame(link, "verdict", deadline);
   if (!answer) return Fail(std::move(answer.error()));
   // The run has its verdict: a peer that leaves without a goodbye does not change it.
@@ -140,11 +153,18 @@ void RunRequester(Connection connection, const SessionContext& context,
     return;
   }
   Farewell farewell(**link);
-  if (Status status = Run(**link, context, options, farewell, record); !status) {
+  SessionContext extending = context;
+  if (options.gates.on_inconclusive == OnInconclusive::kExtend) {
+    extending.more = [&options](std::span<const Result> results, int64_t measured_ns) {
+      return MoreNs(Judge(options.gates, results), measured_ns, options.plan.extend_to_ns);
+    };
+  }
+  if (Status status = Run(**link, extending, options, farewell, record); !status) {
     record.error =
         farewell.Conclude(OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
+    record.gates = Judge(options.gates, record);  // what was measured until then may fail already
   }
-  SetVerdict(record);
+  SetVerdict(record, options.gates.on_inconclusive);
 }
 
 }  // namespace verbscope

@@ -17,6 +17,7 @@
 #include "core/session/session.h"
 #include "core/session/side.h"
 #include "core/session/steps.h"
+#include "core/session/verdict.h"
 #include "transports/control/peer_link.h"
 
 namespace verbscope {
@@ -133,17 +134,17 @@ Status Run(PeerLink& link, const SessionContext& context, const ResponderOptions
   }
   Expected<nlohmann::json> verdict = ReceiveFrame(link, "verdict", deadline);
   if (!verdict) return Fail(std::move(verdict.error()));
-  SetVerdict(record);
   // Gates are the client's: its code counts for both sides.
+  if (Status status = TakeGates(*verdict, record); !status) return status;
+  SetVerdict(record);
   const Expected<uint64_t> code = Unsigned(*verdict, "exit_code", 0, 6);
   if (!code) return Fail(code.error());
-  if (record.verdict == "pass" && (*code == 3 || *code == 4)) {
-    record.verdict = *code == 3 ? "fail" : "inconclusive";
+  const bool gated = *code == 0 || *code == 3 || *code == 4;
+  if (gated && record.verdict != "error" && !record.gates.empty()) {
+    record.verdict = *code == 0 ? "pass" : *code == 3 ? "fail" : "inconclusive";
     record.exit_code = static_cast<int>(*code);
   }
-  const nlohmann::json answer = {
-      {"type", "verdict"}, {"verdict", record.verdict}, {"exit_code", record.exit_code}};
-  if (Status status = SendFrame(link, answer, deadline); !status) return status;
+  if (Status status = SendFrame(link, VerdictMessage(record), deadline); !status) return status;
   link.Goodbye(Deadline::After(std::chrono::seconds(1)));
   return {};
 }

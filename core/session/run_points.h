@@ -1,5 +1,5 @@
 // What both roles do once they agree on plan and path: every repeat of every size, then the sides'
-// records, the verdict and goodbye.
+// records.
 #ifndef VERBSCOPE_CORE_SESSION_RUN_POINTS_H_
 #define VERBSCOPE_CORE_SESSION_RUN_POINTS_H_
 
@@ -23,10 +23,6 @@ Status RunPoints(LoopRole role, SideState& side, const Plan& plan, PeerLink& lin
 // went well.
 Status EndRun(Status status, SideState& side, PeerLink& link, const SessionContext& context,
               Deadline deadline, Farewell& farewell, Record& record);
-
-// record.verdict and exit_code for a finished session: no error and at least one sample is a pass;
-// of a command of steps, at least one check and none failed.
-void SetVerdict(Record& record);
 
 }  // namespace verbscope
 

@@ -25,6 +25,7 @@
 #include <chrono>
 
 #include "core/base/deadline.h"
+#include "core/gates/judge.h"
 #include "core/plan/plan.h"
 #include "core/record/record.h"
 #include "core/selection/control_path.h"
@@ -38,6 +39,7 @@ struct RequesterOptions {
   LocalSettings settings;
   PeerSettings peer;
   ControlPath control_path;
+  Gates gates = {};  // judged here; the responder hears what came of them
   // Of the whole command, connecting and queueing included.
   Deadline deadline = Deadline::After(std::chrono::hours(24));
 };

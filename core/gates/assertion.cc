@@ -1,0 +1,172 @@
+#include "core/gates/assertion.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "core/record/record_json.h"
+
+namespace verbscope {
+namespace {
+
+constexpr std::pair<std::string_view, GateOp> kOps[] = {
+    {"<=", GateOp::kLessEqual}, {">=", GateOp::kGreaterEqual}, {"==", GateOp::kEqual},
+    {"!=", GateOp::kNotEqual},  {"<", GateOp::kLess},          {">", GateOp::kGreater}};
+
+constexpr char kForm[] =
+    "write METRIC[{key=value,…}] OP VALUE, such as 'p99<5us' or 'bw{size=64K}>=90Gb/s'";
+
+Error Usage(std::string message, std::string next_step = kForm) {
+  Error error;
+  error.error_class = ErrorClass::kUsage;
+  error.message = std::move(message);
+  error.next_step = std::move(next_step);
+  return error;
+}
+
+std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+// "baseline", "baseline*1.05"; nullopt: something else.
+Expected<std::optional<double>> ParseBaseline(std::string_view text) {
+  constexpr std::string_view kWord = "baseline";
+  if (!text.starts_with(kWord)) return std::optional<double>();
+  std::string_view rest = Trimmed(text.substr(kWord.size()));
+  if (rest.empty()) return std::optional<double>(1.0);
+  if (!rest.starts_with('*')) return Fail(Usage(fmt::format("\"{}\" is no value", text)));
+  rest = Trimmed(rest.substr(1));
+  double factor = 0;
+  const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), factor);
+  if (problem != std::errc() || end != rest.data() + rest.size() || !std::isfinite(factor) ||
+      factor <= 0) {
+    return Fail(Usage(fmt::format("\"{}\" is no factor above 0", rest),
+                      "write baseline*1.05 for 5 % more than the baseline"));
+  }
+  return std::optional<double>(factor);
+}
+
+Status ParseValue(std::string_view text, Assertion& assertion) {
+  if (text.empty()) return Fail(Usage("the value is missing"));
+  Expected<std::optional<double>> factor = ParseBaseline(text);
+  if (!factor) return Fail(std::move(factor.error()));
+  assertion.baseline_factor = *factor;
+  if (*factor) return {};
+  Expected<double> limit = ParseGateValue(assertion.metric, text);
+  if (!limit) return Fail(std::move(limit.error()));
+  assertion.limit = *limit;
+  return {};
+}
+
+Status ParseInto(std::string_view text, Assertion& assertion) {
+  const size_t scope_begin = text.find('{');
+  const size_t first_op = text.find_first_of("<>=!");
+  size_t after_metric = first_op;
+  if (scope_begin != text.npos && scope_begin < first_op) {
+    const size_t scope_end = text.find('}', scope_begin);
+    if (scope_end == text.npos) return Fail(Usage("the scope has no closing }"));
+    Expected<Scope> scope = ParseScope(text.substr(scope_begin + 1, scope_end - scope_begin - 1));
+    if (!scope) return Fail(std::move(scope.error()));
+    assertion.scope = std::move(*scope);
+    after_metric = scope_end + 1;
+  }
+  if (first_op == text.npos) return Fail(Usage("there is no comparison"));
+  Expected<GateMetric> metric =
+      ParseGateMetric(Trimmed(text.substr(0, std::min(scope_begin, first_op))));
+  if (!metric) return Fail(std::move(metric.error()));
+  assertion.metric = std::move(*metric);
+  const std::string_view rest = Trimmed(text.substr(after_metric));
+  for (const auto& [word, op] : kOps) {
+    if (!rest.starts_with(word)) continue;
+    assertion.op = op;
+    const bool equality = op == GateOp::kEqual || op == GateOp::kNotEqual;
+    if (equality && !assertion.metric.is_count()) {
+      return Fail(Usage(fmt::format("{} is never exactly a value", ToText(assertion.metric)),
+                        "compare it with <, <=, > or >="));
+    }
+    return ParseValue(Trimmed(rest.substr(word.size())), assertion);
+  }
+  return Fail(Usage("there is no comparison behind the metric"));
+}
+
+}  // namespace
+
+bool Holds(GateOp op, double value, double limit) {
+  switch (op) {
+    case GateOp::kLess:
+      return value < limit;
+    case GateOp::kLessEqual:
+      return value <= limit;
+    case GateOp::kGreater:
+      return value > limit;
+    case GateOp::kGreaterEqual:
+      return value >= limit;
+    case GateOp::kEqual:
+      return value == limit;
+    case GateOp::kNotEqual:
+      return value != limit;
+  }
+  return false;
+}
+
+Expected<Assertion> ParseAssertion(std::string_view text) {
+  text = Trimmed(text);
+  Assertion assertion;
+  assertion.text = Printable(text, kMaxAssertionBytes);
+  Status status;
+  if (text.empty()) {
+    status = Fail(Usage("the assertion is empty"));
+  } else if (text.size() > kMaxAssertionBytes || assertion.text != text) {
+    status = Fail(
+        Usage(fmt::format("it is longer than {} bytes, or no plain text", kMaxAssertionBytes)));
+  } else {
+    status = ParseInto(text, assertion);
+  }
+  if (status) return assertion;
+  status.error().message =
+      fmt::format("assertion '{}': {}", Printable(text, 100), status.error().message);
+  return Fail(std::move(status.error()));
+}
+
+Expected<std::vector<Assertion>> ParseAssertions(std::string_view text) {
+  std::vector<Assertion> assertions;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = text.find('\n');
+    const std::string_view line = Trimmed(text.substr(0, end));
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    if (line.empty() || line.starts_with('#')) continue;
+    Expected<Assertion> assertion = ParseAssertion(line);
+    if (!assertion) {
+      Error& error = assertion.error();
+      error.message = fmt::format("line {}: {}", number, error.message);
+      return Fail(std::move(error));
+    }
+    assertions.push_back(std::move(*assertion));
+    if (assertions.size() > kMaxAssertions) break;  // the caller counts them all together
+  }
+  return assertions;
+}
+
+Status CheckAssertion(const Assertion& assertion, std::string_view command, const Plan* plan) {
+  Status status;
+  if (!CanYield(command, assertion.metric)) {
+    status = Fail(Usage(fmt::format("{} does not measure {}", command, ToText(assertion.metric)),
+                        "assert what the command's report shows"));
+  } else if (assertion.metric.is_of_run() && !assertion.scope.empty()) {
+    status = Fail(Usage(fmt::format("{} is of the whole run", ToText(assertion.metric)),
+                        "leave the scope out"));
+  } else if (plan != nullptr) {
+    status = CheckScope(assertion.scope, *plan);
+  }
+  if (status) return {};
+  status.error().message =
+      fmt::format("assertion '{}': {}", assertion.text, status.error().message);
+  return status;
+}
+
+}  // namespace verbscope
