@@ -127,8 +127,8 @@ Status RunRemote(const PeerOptions& peer, const SessionContext& context, Request
 
 }  // namespace
 
-Status RunClient(const ClientOptions& options, const Plan& plan, DeviceProvider& provider,
-                 Output& output, Record& record) {
+Status RunClient(const ClientOptions& options, const Plan& plan, const Gates& gates,
+                 DeviceProvider& provider, Output& output, Record& record) {
   const PeerOptions& peer = options.peer;
   if (peer.host.empty() && !peer.loopback) {
     return Fail(UsageError(
@@ -141,6 +141,7 @@ Status RunClient(const ClientOptions& options, const Plan& plan, DeviceProvider&
   }
   RequesterOptions requester;
   requester.plan = plan;
+  requester.gates = gates;
   requester.deadline = Deadline::After(nanoseconds(EffectiveDeadlineNs(plan)));
   Expected<LocalSettings> settings = MakeSettings(options.local);
   if (!settings) return Fail(std::move(settings.error()));

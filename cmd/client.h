@@ -5,6 +5,7 @@
 
 #include "cmd/options.h"
 #include "cmd/output.h"
+#include "core/gates/judge.h"
 #include "core/plan/plan.h"
 #include "core/record/record.h"
 #include "transports/device.h"
@@ -18,8 +19,8 @@ struct ClientOptions {
 
 // Runs the plan and fills the record. Returns when the run is over; the caller calls
 // output.Finish().
-Status RunClient(const ClientOptions& options, const Plan& plan, DeviceProvider& provider,
-                 Output& output, Record& record);
+Status RunClient(const ClientOptions& options, const Plan& plan, const Gates& gates,
+                 DeviceProvider& provider, Output& output, Record& record);
 
 }  // namespace verbscope
 

@@ -4,36 +4,53 @@
 #include <utility>
 #include <vector>
 
-#include "cmd/client.h"
+#include "cmd/gate_options.h"
+#include "core/plan/operation.h"
 
 namespace verbscope {
+namespace {
+
+// As the user wrote them.
+struct Options {
+  PlanCommandOptions command;
+  GateOptions gates;
+  OutputOptions output;
+};
+
+int Run(const Options& options, const std::string& name, DeviceProvider& provider,
+        const std::vector<std::string>& argv) {
+  Record record;
+  Output output(options.output, name, argv, record);
+  if (Status status = output.CheckDestinations(); !status) {
+    return output.Fail(std::move(status.error()));
+  }
+  Expected<Plan> plan = MakePlan(options.command.plan, name);
+  if (!plan) return output.Fail(std::move(plan.error()));
+  Expected<Gates> gates = MakeGates(options.gates, name, &*plan);
+  if (!gates) return output.Fail(std::move(gates.error()));
+  record.plan = *plan;
+  Status status = RunClient(options.command.client, *plan, *gates, provider, output, record);
+  return status ? output.Finish() : output.Fail(std::move(status.error()));
+}
+
+}  // namespace
+
+void AddPlanCommandOptions(CLI::App& app, const DeclarePlanOptions& add_options,
+                           PlanCommandOptions& options) {
+  AddPeerOptions(app, options.client.peer);
+  add_options(app, options.plan);
+  AddLocalOptions(app, options.client.local);
+}
 
 Command AddPlanCommand(CLI::App& app, DeviceProvider& provider, const std::string& name,
-                       const std::string& description,
-                       const std::function<void(CLI::App&, PlanOptions&)>& add_options) {
-  struct Options {
-    ClientOptions client;
-    PlanOptions plan;
-  };
+                       const std::string& description, const DeclarePlanOptions& add_options) {
   const auto options = std::make_shared<Options>();
-  const auto output_options = std::make_shared<OutputOptions>();
   CLI::App* command = app.add_subcommand(name, description);
-  AddPeerOptions(*command, options->client.peer);
-  add_options(*command, options->plan);
-  AddLocalOptions(*command, options->client.local);
-  AddOutputOptions(*command, *output_options);
-  return {.app = command,
-          .run = [options, output_options, name, &provider](const std::vector<std::string>& argv) {
-            Record record;
-            Output output(*output_options, name, argv, record);
-            if (Status status = output.CheckDestinations(); !status) {
-              return output.Fail(std::move(status.error()));
-            }
-            Expected<Plan> plan = MakePlan(options->plan, name);
-            if (!plan) return output.Fail(std::move(plan.error()));
-            record.plan = *plan;
-            Status status = RunClient(options->client, *plan, provider, output, record);
-            return status ? output.Finish() : output.Fail(std::move(status.error()));
+  AddPlanCommandOptions(*command, add_options, options->command);
+  AddGateOptions(*command, options->gates, /*extends=*/FindOperation(name) != nullptr);
+  AddOutputOptions(*command, options->output);
+  return {.app = command, .run = [options, name, &provider](const std::vector<std::string>& argv) {
+            return Run(*options, name, provider, argv);
           }};
 }
 

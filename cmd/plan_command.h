@@ -1,23 +1,31 @@
-// A command that carries a plan to its peer: options in, document out. The commands differ in their
-// options only.
+// A command that runs a plan with a peer: its options, and its way from them to the record. One
+// thread.
 #ifndef VERBSCOPE_CMD_PLAN_COMMAND_H_
 #define VERBSCOPE_CMD_PLAN_COMMAND_H_
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
+#include "cmd/client.h"
 #include "cmd/commands.h"
 #include "cmd/options.h"
-#include "transports/device.h"
 
 namespace verbscope {
 
-// `add_options` declares the command's own part of PlanOptions, between those of the peer and those
-// of this side.
+// As the user wrote them, but for what is done with the result.
+struct PlanCommandOptions {
+  ClientOptions client;
+  PlanOptions plan;
+};
+
+using DeclarePlanOptions = std::function<void(CLI::App&, PlanOptions&)>;
+
+void AddPlanCommandOptions(CLI::App& app, const DeclarePlanOptions& add_options,
+                           PlanCommandOptions& options);
+
+// Declares such a command, with its output options and its assertions.
 Command AddPlanCommand(CLI::App& app, DeviceProvider& provider, const std::string& name,
-                       const std::string& description,
-                       const std::function<void(CLI::App&, PlanOptions&)>& add_options);
+                       const std::string& description, const DeclarePlanOptions& add_options);
 
 }  // namespace verbscope
 

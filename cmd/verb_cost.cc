@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cmd/commands.h"
+#include "cmd/gate_options.h"
 #include "cmd/output.h"
 #include "cmd/signals.h"
 #include "core/cost/cost_plan.h"
@@ -23,6 +24,7 @@ namespace {
 struct VerbCostOptions {
   LocalOptions local;
   OutputOptions output;
+  GateOptions gates;
   std::optional<std::string> verbs;
   std::optional<uint64_t> iterations;
   std::optional<std::string> max_size;
@@ -46,6 +48,7 @@ void AddVerbCostOptions(CLI::App& app, VerbCostOptions& options) {
       ->type_name("TIME");
   app.add_flag("--quick", options.quick,
                "fewer calls and registrations up to 16 MiB: about three seconds");
+  AddGateOptions(app, options.gates, /*extends=*/false);
   AddDeviceOptions(app, options.local, "the first with an active port");
   AddOutputOptions(app, options.output);
 }
@@ -69,6 +72,8 @@ int RunCommand(const VerbCostOptions& options, DeviceProvider& provider,
   }
   Expected<CostPlan> plan = MakeCostPlan(options);
   if (!plan) return output.Fail(std::move(plan.error()));
+  Expected<Gates> gates = MakeGates(options.gates, "verb-cost", nullptr);
+  if (!gates) return output.Fail(std::move(gates.error()));
   Expected<LocalSettings> settings = MakeSettings(options.local);
   if (!settings) return output.Fail(std::move(settings.error()));
   Expected<std::vector<DeviceSummary>> devices = provider.ListFor(settings->device);
@@ -83,6 +88,8 @@ int RunCommand(const VerbCostOptions& options, DeviceProvider& provider,
       .interrupt = ProcessInterrupt(),
       .notice = [&output](const std::string& text) { output.Notice(text); }};
   RunVerbCost(context, {.plan = std::move(*plan), .settings = std::move(*settings)}, record);
+  record.gates = Judge(*gates, record);
+  CountGates(gates->on_inconclusive, record);
   return output.Finish();
 }
 
