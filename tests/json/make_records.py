@@ -67,12 +67,25 @@ def binomial_rank(n, q, tail):
     return n
 
 
-def latency(samples, definition="half_round_trip", ended_by="recv_completion"):
-    samples = sorted(samples)
-    n = len(samples)
+def counts_of(samples):
     counts = {}
     for ns in samples:
         counts[index_of(ns)] = counts.get(index_of(ns), 0) + 1
+    return counts
+
+
+def blocks_of(samples, blocks=5):
+    """The samples, in the order of time, in equal parts of 100 ms."""
+    length = -(-len(samples) // blocks)
+    return [{"from_s": i / 10, "to_s": (i + 1) / 10,
+             "hdr_v2": hdr_v2(counts_of(samples[i * length:(i + 1) * length]))} for i in range(blocks)]
+
+
+def latency(samples, definition="half_round_trip", ended_by="recv_completion"):
+    blocks = blocks_of(samples) if len(samples) >= 1000 else []
+    samples = sorted(samples)
+    n = len(samples)
+    counts = counts_of(samples)
     values, intervals = {}, {}
     for key in PERCENTILES:
         q = float(key) / 100
@@ -85,6 +98,11 @@ def latency(samples, definition="half_round_trip", ended_by="recv_completion"):
             intervals[key] = [range_of(index_of(samples[max(low, 1) - 1]))[0],
                               range_of(index_of(samples[min(high, n) - 1]))[1]]
     mean = sum(samples) / n if n else None
+    histogram = {"significant_digits": 3,
+                 "buckets": [range_of(i) + [counts[i]] for i in sorted(counts)],
+                 "hdr_v2": hdr_v2(counts)}
+    if blocks:
+        histogram["blocks"] = blocks
     return {
         "definition": definition, "ended_by": ended_by, "samples": n,
         "min_ns": samples[0] if n else None,
@@ -92,9 +110,9 @@ def latency(samples, definition="half_round_trip", ended_by="recv_completion"):
         "stdev_ns": math.sqrt(sum((x - mean) ** 2 for x in samples) / n) if n else None,
         "max_ns": samples[-1] if n else None,
         "percentiles_ns": values, "interval95_ns": intervals,
-        "histogram": {"significant_digits": 3,
-                      "buckets": [range_of(i) + [counts[i]] for i in sorted(counts)],
-                      "hdr_v2": hdr_v2(counts)},
+        "effective_samples": {key: n if blocks and values[key] is not None else None
+                              for key in PERCENTILES},
+        "histogram": histogram,
     }
 
 
@@ -132,7 +150,7 @@ def plan(command, sizes, **changed):
         "command": command, "sizes_bytes": sizes, "iterations": None, "duration_ns": 2000000000,
         "warmup_iterations": None, "warmup_ns": 200000000, "qps": 1, "tx_depth": 1, "rx_depth": 512,
         "post_list": 1, "signal_every": 0, "inline": "auto", "mtu_bytes": 0, "deadline_ns": 0,
-        "flow_label": 0, "hop_limit": 64, "interval_ns": 100000000, "pkey_index": 0, "rd_atomic": 0,
+        "flow_label": 0, "hop_limit": 64, "extend_to_ns": 0, "interval_ns": 100000000, "pkey_index": 0, "rd_atomic": 0,
         "repeat": 1, "retry_count": 6, "rnr_retry": 6, "rnr_timer_code": 12, "service_level": 0,
         "timeout_code": 14, "traffic_class": 0, "imm": False, "bidirectional": False,
         "verify": False, "atomic_op": "fetch-add", "rate_per_s": 0.0, "arrival": "fixed",
@@ -258,11 +276,47 @@ def few_samples(rng):
     metrics = {"latency": latency(times(rng, 150, 6200, 0.1, 0.02)),
                "cpu": cpu(0.012, 0.31, 150, voluntary_switches=150, events=150, empty_wakeups=3,
                           lost_wakeups=1, completions_per_event=1.0)}
-    gates = [{"expression": "p99.9<10us", "status": "inconclusive", "observed": None, "bound": None,
-              "samples": 150, "effective_samples": 120, "samples_needed": 2995}]
+    outcome = {"status": "inconclusive", "observed": None, "bound": None, "limit": 10000,
+               "samples": 150, "effective_samples": 120, "samples_needed": 3744, "why": None}
+    gates = [{"expression": "p99.9<10us", "unit": "ns", **outcome,
+              "results": [{"point": wait, "side": "requester", "run": 0, **outcome}]},
+             {"expression": "lost_wakeups<=1", "unit": None, "status": "pass", "observed": 1,
+              "bound": 1, "limit": 1, "samples": None, "effective_samples": None,
+              "samples_needed": None, "why": None, "results": []}]
     return document("send-lat", verdict="inconclusive", exit_code=4, gates=gates,
                     plan=plan("send-lat", [64], iterations=150),
                     results=[result("send", 64, metrics, point=wait)])
+
+
+def compare():
+    point = {"op": "send", "size_bytes": 64, "qps": 1, "wait": "busy", "tx_depth": 1}
+
+    def row(metric, unit, base, new, verdict, **members):
+        value = {"point": point, "side": "requester", "metric": metric, "unit": unit, "gated": True,
+                 "base_runs": 10, "new_runs": 10, "base": base, "new": new, "ratio": new / base,
+                 "ratio_low": new / base * 0.99, "ratio_high": new / base * 1.01, "margin": 0.03,
+                 "p_worse": 0.9, "verdict": verdict, "runs_needed": None, "why": None}
+        value.update(members)
+        return value
+    comparison = {
+        "base": "base.json", "new": "new.json",
+        "environment": [{"field": "local.device.firmware", "base": "20.39.3004", "new": "20.40.1000"}],
+        "parameters": [],
+        "rows": [row("p50", "ns", 1500.0, 1502.0, "same"),
+                 row("p99", "ns", 2100.0, 2310.0, "worse", p_worse=0.0002),
+                 row("p99.9", "ns", 4000.0, 4300.0, "undecided", ratio_low=0.95, ratio_high=1.2,
+                     p_worse=0.2, runs_needed=28),
+                 row("mean", "ns", 1530.0, 1533.0, "same", gated=False)],
+        "shifts": [{"point": point, "side": "requester", "percent": percent, "base_ns": base,
+                    "new_ns": new}
+                   for percent, base, new in (("10", 1450, 1452), ("50", 1500, 1502),
+                                              ("99", 2100, 2310), ("99.9", 4000, 4300))],
+        "causes": ["out_of_sequence of the responder: 0 -> 812 per run"],
+        "unmatched": ["send 128 bytes, 1 QP, wait busy, 1 in flight is in the base only"]}
+    value = document("compare", verdict="fail", exit_code=3, remote=None, path_mtu_bytes=None)
+    value["local"].update(role="local", device=None, clock=None, pinned_cpus=[])
+    value["comparison"] = comparison
+    return value
 
 
 def broken_run(rng):
@@ -375,7 +429,8 @@ def main():
     folder = sys.argv[1]
     good = {"send-lat": send_lat(rng), "sweep": sweep(rng), "write-bw": write_bw(),
             "few-samples": few_samples(rng), "broken-run": broken_run(rng), "no-device": no_device(),
-            "check": check(), "devices": devices(), "modes": modes(rng)}
+            "check": check(), "devices": devices(), "modes": modes(rng),
+            "compare": compare()}
     for name, value in good.items():
         write(folder, name, json.dumps(value, indent=1) + "\n")
     for name, text in broken(rng).items():

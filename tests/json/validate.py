@@ -23,6 +23,7 @@ import zlib
 import jsonschema
 
 from command_groups import cost_problems, overrun_problems, rnr_problems, scale_problems
+from judgements import check_problems, comparison_problems, gate_problems
 
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "..", "..", "docs", "schema", "verbscope-1.schema.json")
@@ -33,8 +34,6 @@ EXIT_CODES = {"usage": 1, "internal": 1, "setup": 2, "verification": 3, "inconcl
 # Commands that measure: without a sample they cannot have passed.
 MEASURING = {"send-lat", "write-lat", "read-lat", "atomic-lat", "send-bw", "write-bw", "read-bw",
              "event-vs-poll", "cq-scale", "verb-cost"}
-# Commands whose answer is a list of checks: without one that says something they cannot have passed.
-CHECKING = {"imm", "zero-len-recv", "rnr-test", "cq-scale", "cq-overrun", "check"}
 ONE_RESULT_PER_SIZE = {"send-lat", "write-lat", "read-lat", "atomic-lat", "send-bw", "write-bw",
                        "read-bw"}
 
@@ -150,6 +149,8 @@ def latency_problems(latency):
             yield f"bucket [{low}, {high}] is not in order"
         previous = high
     yield from hdr_problems(histogram["hdr_v2"], buckets)
+    if "blocks" in histogram:
+        yield from block_problems(histogram["blocks"], buckets)
     exact = [latency[key] for key in ("min_ns", "mean_ns", "stdev_ns", "max_ns")]
     if samples == 0:
         if any(value is not None for value in exact + list(latency["percentiles_ns"].values())):
@@ -191,6 +192,9 @@ def percentile_problems(latency, buckets, samples):
     intervals = latency["interval95_ns"]
     if set(values) != set(intervals):
         yield "percentiles_ns and interval95_ns have different keys"
+    for key, effective in latency["effective_samples"].items():
+        if effective is not None and (values.get(key) is None or effective > samples):
+            yield f"p{key} has {effective} effective samples of {samples}"
     for key in sorted(values, key=float):
         value = values[key]
         interval = intervals.get(key)
@@ -211,6 +215,24 @@ def percentile_problems(latency, buckets, samples):
             yield f"p{key} is {value}, but the sample of rank {rank} lies in {low} to {high}"
         if interval is not None and not interval[0] <= value <= interval[1]:
             yield f"interval of p{key} does not hold its value"
+
+
+def block_problems(blocks, buckets):
+    """The blocks of time, one after the other, hold the same samples as the whole."""
+    previous, counts = 0, {}
+    for block in blocks:
+        if block["from_s"] > block["to_s"] or block["from_s"] < previous - 1e-6:
+            yield f"block from {block['from_s']} is not in order"
+        previous = block["to_s"]
+        try:
+            for low, _, count in hdr_buckets(block["hdr_v2"]):
+                counts[low] = counts.get(low, 0) + count
+        except Invalid as error:
+            yield f"block from {block['from_s']}: {error}"
+            return
+    whole = {low: count for low, _, count in buckets}
+    if counts != whole:
+        yield f"blocks hold {sum(counts.values())} samples in other buckets than the whole"
 
 
 def bucket_of_rank(buckets, rank):
@@ -271,25 +293,6 @@ def has_samples(result):
             or metrics.get("bandwidth", {}).get("messages", 0) > 0)
 
 
-def check_problems(document):
-    rows = document["checks"]
-    names = [row["name"] for row in rows]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        yield f"check {name!r} occurs {names.count(name)} times"
-    for row in rows:
-        if row["status"] in ("deviation", "skip") and not row["why"]:
-            yield f"check {row['name']!r} is a {row['status']} without a reason"
-        if row["status"] != "skip" and not (row["expected"] and row["observed"]):
-            yield f"check {row['name']!r} does not say what was expected and observed"
-    failed = [row for kind in ("checks", "gates") for row in document[kind] if row["status"] == "fail"]
-    if document["verdict"] == "fail" and not failed:
-        yield "verdict is fail, but no check and no gate failed"
-    command = document["plan"].get("command", document["command"])
-    if document["verdict"] == "pass" and command in CHECKING \
-            and not [row for row in rows if row["status"] in ("pass", "deviation")]:
-        yield "verdict is pass, but no check says so"
-
-
 def verdict_problems(document):
     verdict, code, error = document["verdict"], document["exit_code"], document["error"]
     if (verdict == "error") != (error is not None):
@@ -331,7 +334,8 @@ def coverage_problems(document):
 def identity_problems(document):
     seen = set()
     for result in document["results"]:
-        identity = json.dumps([result["point"], result["side"], result["run"]], sort_keys=True)
+        identity = json.dumps(
+            [result["point"], result["side"], result["run"], result.get("set")], sort_keys=True)
         if identity in seen:
             yield f"two results have the identity {identity}"
         seen.add(identity)
@@ -341,6 +345,10 @@ def cross_problems(document):
     yield from verdict_problems(document)
     yield from identity_problems(document)
     yield from check_problems(document)
+    for gate in document["gates"]:
+        yield from (f"gate {gate['expression']!r}: {problem}" for problem in gate_problems(gate))
+    if "comparison" in document:
+        yield from (f"comparison: {problem}" for problem in comparison_problems(document))
     for i, result in enumerate(document["results"]):
         yield from (f"results/{i}: {problem}" for problem in result_problems(result))
 

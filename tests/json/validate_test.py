@@ -160,7 +160,7 @@ class ValidateTest(unittest.TestCase):
         self.assertEqual(self.problems(document), [])
 
     def test_every_required_member_is_missed(self):
-        for name in ("send-lat", "write-bw", "check", "devices", "broken-run", "few-samples"):
+        for name in ("send-lat", "write-bw", "check", "devices", "broken-run", "few-samples", "compare"):
             document = json.loads(read(name))
             for path in required_paths(self.schema, document):
                 damaged = copy.deepcopy(document)
@@ -182,6 +182,35 @@ class ValidateTest(unittest.TestCase):
             document.update(verdict="pass", exit_code=0)
             document["gates"][0]["status"] = "fail"
         self.refused("few-samples", fail_gate, "failed")
+
+    def test_assertions_agree_with_their_figures(self):
+        def gate(document, number=0):
+            return document["gates"][number]
+        self.refused("few-samples", lambda d: gate(d, 1).update(bound=2), "passed with bound 2")
+        self.refused("few-samples", lambda d: gate(d, 1).update(status="fail"), "failed with bound")
+        self.refused("few-samples", lambda d: gate(d).update(samples_needed=None), "how many samples")
+        self.refused("few-samples", lambda d: gate(d).update(samples_needed=150), "needs 150")
+        self.refused("few-samples", lambda d: gate(d).update(effective_samples=151), "effective")
+        self.refused("few-samples", lambda d: gate(d)["results"][0].update(
+            status="pass", bound=9), "not the worst")
+        self.refused("few-samples", lambda d: d.update(verdict="fail", exit_code=3) or
+                     gate(d).update(status="pass", bound=9, results=[]), "no gate failed")
+
+    def test_comparisons_agree_with_their_figures(self):
+        def row(document, number):
+            return document["comparison"]["rows"][number]
+        self.refused("compare", lambda d: row(d, 1).update(gated=False), "nothing is worse")
+        self.refused("compare", lambda d: d.update(verdict="pass", exit_code=0), "something is worse")
+        self.refused("compare", lambda d: row(d, 0).update(ratio=1.5), "outside")
+        self.refused("compare", lambda d: row(d, 2).update(runs_needed=None), "how many runs")
+
+    def test_blocks_hold_the_samples_of_the_whole(self):
+        def histogram(document):
+            return document["results"][0]["metrics"]["latency"]["histogram"]
+        self.refused("send-lat", lambda d: histogram(d)["blocks"].pop(), "blocks hold")
+        self.refused("send-lat", lambda d: histogram(d)["blocks"].reverse(), "not in order")
+        self.refused("send-lat", lambda d: latency(d)["effective_samples"].update({"50": 10**9}),
+                     "effective samples")
 
     def test_a_pass_needs_complete_results_with_samples(self):
         self.refused("send-lat", lambda d: d["results"][0].update(complete=False), "incomplete")

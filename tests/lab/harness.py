@@ -176,6 +176,15 @@ def latency(doc, side):
     return [r["metrics"]["latency"] for r in doc["results"] if r["side"] == side]
 
 
+def agreed(doc, side):
+    """The results of a side as both documents have them: its samples cut by time stay with their side."""
+    results = [json.loads(json.dumps(result)) for result in doc["results"] if result["side"] == side]
+    for result in results:
+        for group in ("latency", "warmup"):
+            result["metrics"].get(group, {"histogram": {}})["histogram"].pop("blocks", None)
+    return results
+
+
 def memlock(limit):
     """For preexec: a locked-memory limit in bytes."""
     return lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (limit, limit))

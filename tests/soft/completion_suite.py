@@ -66,7 +66,7 @@ with case("BothSidesOfTwoProcessesAgree"):
     expect(client.code == 0 and served.code == 0, f"{client}; server: {served}")
     judge(client.doc)
     for side in ("requester", "responder"):
-        expect(of(client.doc, side) == of(served.doc, side), "the sides' results differ")
+        expect(agreed(client.doc, side) == agreed(served.doc, side), "the sides' results differ")
 
 with case("WhatCannotBeComparedIsListedWithItsReason"):
     result = run(COMMAND, "--loopback", "--device", "soft", "--modes", "busy,solicited", "--moderation", "4:50us",
