@@ -1,5 +1,6 @@
 #include "core/compare/shifts.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
