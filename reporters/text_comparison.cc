@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kMetricColumns = 8;
 constexpr size_t kValueColumns = 11;
 constexpr size_t kMostUnmatched = 8;
+constexpr uint64_t kFewestRuns = 5;  // of each set, for a verdict
 
 bool Changed(const ComparisonRow& row) { return row.verdict == "worse" || row.verdict == "better"; }
 
@@ -89,10 +90,11 @@ void DrawUndecided(const ComparisonRow& row, Canvas& canvas) {
   std::string text = canvas.Safe(row.why);
   if (row.runs_needed && *row.runs_needed > runs) {
     const uint64_t missing = *row.runs_needed - runs;
-    text += fmt::format("{}{} more of each set, {} in all, {}", text.empty() ? "" : "; ",
-                        Plural(missing, "run"), CountText(*row.runs_needed),
-                        row.ratio_low && runs >= 5 ? "would decide it if runs vary as these do"
-                                                   : "are the fewest that can decide it");
+    text += fmt::format(
+        "{}{} more {} of each set, {} in all, {}", text.empty() ? "" : "; ", CountText(missing),
+        missing == 1 ? "run" : "runs", CountText(*row.runs_needed),
+        row.ratio_low && runs >= kFewestRuns ? "would decide it if runs vary as these do"
+                                             : "are the fewest that can decide it");
   }
   if (!text.empty()) canvas.Wrapped(2 + kMetricColumns, text, Ink::kDim);
 }
@@ -207,21 +209,23 @@ void DrawClosing(const Comparison& comparison, Canvas& canvas) {
     const std::string others =
         worse > 1 ? fmt::format(", and {} more of {} gated metrics", worse - 1, gated) : "";
     const std::string change = worst->ratio ? ", " + ChangeText(*worst->ratio) : "";
-    canvas.Labelled("WORSE", Named(*worst, canvas) + change + others, Ink::kRed);
+    canvas.Wrapped(0, "WORSE: " + Named(*worst, canvas) + change + others, Ink::kRed);
   } else if (gated == 0) {
-    canvas.Labelled("UNDECIDED", "no metric that gates is in enough runs of both sets",
-                    Ink::kYellow);
+    canvas.Wrapped(0, "UNDECIDED: no metric that gates is in enough runs of both sets",
+                   Ink::kYellow);
   } else if (undecided > 0) {
-    canvas.Labelled("UNDECIDED",
-                    fmt::format("nothing is proven worse, {} of {} gated metrics are undecided",
-                                undecided, gated),
-                    Ink::kYellow);
+    canvas.Wrapped(0,
+                   fmt::format("UNDECIDED: nothing is proven worse, {} of {} gated metrics {} "
+                               "undecided",
+                               undecided, gated, undecided == 1 ? "is" : "are"),
+                   Ink::kYellow);
+  } else if (better > 0) {
+    canvas.Wrapped(0,
+                   fmt::format("BETTER: {} of {} gated metrics{}", better, gated,
+                               better < gated ? "; the others are the same" : ""),
+                   Ink::kGreen);
   } else {
-    canvas.Labelled(
-        better > 0 ? "BETTER" : "SAME",
-        better > 0 ? fmt::format("{} of {} gated metrics, the others are the same", better, gated)
-                   : "every gated metric is proven to lie within its margin",
-        Ink::kGreen);
+    canvas.Wrapped(0, "SAME: every gated metric is proven to lie within its margin", Ink::kGreen);
   }
 }
 

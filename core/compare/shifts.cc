@@ -40,7 +40,7 @@ void AddRow(const JoinedRuns& runs, std::string percent, Quantile quantile,
       if (value) values.push_back(static_cast<double>(*value));
     }
     if (values.empty()) return std::nullopt;
-    return std::llround(MedianOf(std::move(values)));
+    return std::llrint(MedianOf(std::move(values)));
   };
   const std::optional<int64_t> base = median(runs.base);
   const std::optional<int64_t> fresh = median(runs.fresh);
