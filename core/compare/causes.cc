@@ -90,8 +90,11 @@ bool Apart(const std::vector<double>& base, const std::vector<double>& fresh) {
 }
 
 std::string NumberText(double number) {
-  if (number == std::floor(number) && std::abs(number) < 1e15) return fmt::format("{:.0f}", number);
-  return fmt::format("{:.3g}", number);
+  constexpr double kNoFractions = 100;
+  constexpr double kLongest = 1e15;
+  const double size = std::abs(number);
+  const bool whole = size >= kNoFractions || number == std::floor(number);
+  return whole && size < kLongest ? fmt::format("{:.0f}", number) : fmt::format("{:.3g}", number);
 }
 
 void AddIfMoved(const std::string& name, const JoinedRuns& runs, const CounterOf& counter_of,

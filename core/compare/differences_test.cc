@@ -91,8 +91,7 @@ TEST(EnvironmentDifferencesTest, JitterFloorsDifferWhereTheyAreFarApart) {
   fresh.local.jitter_floor.emplace().max_gap_ns = 50'000;
   EXPECT_EQ(Environment(base, fresh), Rows());
   fresh.local.jitter_floor->max_gap_ns = 900'000;
-  EXPECT_EQ(Environment(base, fresh),
-            (Rows{{"local.jitter_floor.max_gap_ns", "20000", "900000"}}));
+  EXPECT_EQ(Environment(base, fresh), (Rows{{"local.jitter_floor.max_gap_ns", "20000", "900000"}}));
   base.local.jitter_floor->max_gap_ns = 5;  // two gaps too short to matter
   fresh.local.jitter_floor->max_gap_ns = 500;
   EXPECT_EQ(Environment(base, fresh), Rows());

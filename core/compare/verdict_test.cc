@@ -101,7 +101,8 @@ TEST(VerdictTest, TheNearerToTheMarginTheMoreRunsItTakes) {
 }
 
 TEST(VerdictTest, AtTheEdgeOfTheMarginThereIsNoNumber) {
-  const ComparisonRow row = Judged(Around(2000, 10, 0.05), Around(2000 * 1.0300001, 10, 0.05), 0.03);
+  const ComparisonRow row =
+      Judged(Around(2000, 10, 0.05), Around(2000 * 1.0300001, 10, 0.05), 0.03);
   EXPECT_EQ(row.verdict, "undecided");
   EXPECT_EQ(row.runs_needed, std::nullopt);
   EXPECT_FALSE(row.why.empty());
