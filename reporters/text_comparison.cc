@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/record/point_text.h"
@@ -38,9 +39,17 @@ std::string ValueText(const std::optional<double>& value, const std::string& uni
   return fmt::format("{:.4g} {}", *value, canvas.Safe(unit));
 }
 
+// Right-aligned, and cut where it would run into the column before.
+std::string Right(std::string text, size_t columns) {
+  std::string cut = Cell(std::move(text), columns);
+  cut.erase(cut.find_last_not_of(' ') + 1);
+  return PadLeft(cut, columns);
+}
+
 std::string RatioText(const std::optional<double>& ratio) {
   if (!ratio) return "-";
-  return *ratio < 100 ? fmt::format("{:.3f}", *ratio) : fmt::format("{:.2e}", *ratio);
+  if (*ratio < 100) return fmt::format("{:.3f}", *ratio);
+  return *ratio < 1e5 ? fmt::format("{:.0f}", *ratio) : fmt::format("{:.0e}", *ratio);
 }
 
 std::string IntervalText(const ComparisonRow& row) {
@@ -100,13 +109,15 @@ void DrawUndecided(const ComparisonRow& row, Canvas& canvas) {
 }
 
 void DrawRow(const ComparisonRow& row, Canvas& canvas) {
-  const std::string verdict = row.gated ? row.verdict : "(" + row.verdict + ")";
+  constexpr size_t kVerdictColumns = 13;
+  std::string verdict = canvas.Safe(row.verdict);
+  if (!row.gated) verdict = "(" + verdict + ")";
   canvas.Line("  " + Cell(canvas.Safe(row.metric), kMetricColumns) +
-              PadLeft(ValueText(row.base, row.unit, canvas), kValueColumns) +
-              PadLeft(ValueText(row.fresh, row.unit, canvas), kValueColumns) +
-              PadLeft(RatioText(row.ratio), 9) + PadLeft(IntervalText(row), 17) +
-              PadLeft(MarginText(row.margin), 9) + "  " +
-              canvas.In(VerdictInk(row), canvas.Safe(verdict)));
+              Right(ValueText(row.base, row.unit, canvas), kValueColumns) +
+              Right(ValueText(row.fresh, row.unit, canvas), kValueColumns) +
+              Right(RatioText(row.ratio), 9) + PadLeft(IntervalText(row), 17) +
+              Right(MarginText(row.margin), 9) + "  " +
+              canvas.In(VerdictInk(row), Cell(verdict, kVerdictColumns + 1)));
   DrawUndecided(row, canvas);
   if (canvas.options().verbose && row.p_worse) {
     canvas.Wrapped(2 + kMetricColumns,
