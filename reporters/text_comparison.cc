@@ -109,7 +109,7 @@ void DrawUndecided(const ComparisonRow& row, Canvas& canvas) {
 }
 
 void DrawRow(const ComparisonRow& row, Canvas& canvas) {
-  constexpr size_t kVerdictColumns = 13;
+  constexpr size_t kVerdictColumns = 11;  // "(undecided)"
   std::string verdict = canvas.Safe(row.verdict);
   if (!row.gated) verdict = "(" + verdict + ")";
   canvas.Line("  " + Cell(canvas.Safe(row.metric), kMetricColumns) +
