@@ -21,8 +21,8 @@ namespace {
 struct CompareCommandOptions {
   std::vector<std::string> base;
   std::vector<std::string> fresh;
-  std::vector<std::string> allowed;
-  std::vector<std::string> margins;
+  std::string allowed;  // separated by commas, as is the next
+  std::string margins;
   bool require_decision = false;
   OutputOptions output;
 };
@@ -38,18 +38,27 @@ void AddCompareOptions(CLI::App& app, CompareCommandOptions& options) {
       ->type_name("FILE");
   app.add_option("--allow-diff", options.allowed,
                  "parameters that may differ: size, wait, qps, … or all")
-      ->delimiter(',')
-      ->expected(1)
+      ->join(',')
       ->type_name("LIST");
   app.add_option("--margin", options.margins,
                  "change in percent that is none (default: 3, and at least 50 ns and two clock "
                  "steps of a latency; 0: no margin); METRIC=PERCENT for one metric")
-      ->delimiter(',')
-      ->expected(1)
+      ->join(',')
       ->type_name("PERCENT");
   app.add_flag("--require-decision", options.require_decision,
                "exit 4 while a gated metric is undecided");
   AddOutputOptions(app, options.output);
+}
+
+// None of an empty text.
+std::vector<std::string> Elements(const std::string& list) {
+  std::vector<std::string> elements;
+  for (size_t from = 0; from < list.size();) {
+    const size_t end = std::min(list.find(',', from), list.size());
+    elements.push_back(list.substr(from, end - from));
+    from = end + 1;
+  }
+  return elements;
 }
 
 // The same file twice in one set would make its runs count double and prove anything.
@@ -93,9 +102,9 @@ Expected<std::vector<Record>> ReadDocuments(const std::vector<std::string>& file
 }
 
 Expected<Comparison> RunComparison(const CompareCommandOptions& options) {
-  Expected<AllowedDifferences> allowed = ParseAllowed(options.allowed);
+  Expected<AllowedDifferences> allowed = ParseAllowed(Elements(options.allowed));
   if (!allowed) return Fail(std::move(allowed.error()));
-  Expected<Margins> margins = ParseMargins(options.margins);
+  Expected<Margins> margins = ParseMargins(Elements(options.margins));
   if (!margins) return Fail(std::move(margins.error()));
   if (Status status = CheckFiles(options); !status) return Fail(std::move(status.error()));
   Expected<std::vector<Record>> base = ReadDocuments(options.base);
