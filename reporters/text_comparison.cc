@@ -57,11 +57,12 @@ std::string IntervalText(const ComparisonRow& row) {
   return RatioText(row.ratio_low) + " to " + RatioText(row.ratio_high);
 }
 
-// "+5.1 %", of a ratio.
+// "+5.1 %", of a ratio; "17.5 times" where percent would be hard to read.
 std::string ChangeText(double ratio) {
-  const double percent = 100 * (ratio - 1);
-  return std::abs(percent) < 1000 ? fmt::format("{:+.1f} %", percent)
-                                  : fmt::format("{:+.1e} %", percent);
+  constexpr double kManyTimes = 10;
+  constexpr double kLong = 1e5;
+  if (ratio < kManyTimes) return fmt::format("{:+.1f} %", 100 * (ratio - 1));
+  return ratio < kLong ? fmt::format("{:.1f} times", ratio) : fmt::format("{:.0e} times", ratio);
 }
 
 std::string MarginText(double margin) {

@@ -112,6 +112,11 @@ void AddRows(const JoinedRuns& runs, bool gates, const Margins& margins, Judge& 
     const double margin = MarginOf(figure, runs, margins, MedianOf(figure.base));
     judged.evidence.push_back(
         judge.Weigh(figure.base, figure.fresh, margin, figure.less_is_better, row));
+    if (figure.base.size() < runs.base.size() || figure.fresh.size() < runs.fresh.size()) {
+      row.why = fmt::format("{} of {} and {} of {} runs have samples enough to state it{}{}",
+                            figure.base.size(), runs.base.size(), figure.fresh.size(),
+                            runs.fresh.size(), row.why.empty() ? "" : "; ", row.why);
+    }
     judged.rows.push_back(std::move(row));
   }
 }

@@ -92,6 +92,19 @@ TEST(CompareTest, TheMarginOfAShortTimeIsFiftyNsOrTwoClockSteps) {
   EXPECT_NEAR(margin({}), 0.03, 1e-12);
 }
 
+TEST(CompareTest, APercentileThatNotEveryRunStatesSaysSo) {
+  Record fresh = kBase;
+  for (size_t run = 0; run < 4; ++run) {
+    fresh.results[run].metrics.latency->percentiles[2].value_ns.reset();
+  }
+  const Expected<Comparison> comparison = Compared(kBase, fresh);
+  ASSERT_TRUE(comparison);
+  EXPECT_EQ(Find(*comparison, "p99.9")->new_runs, 6u);
+  EXPECT_EQ(Find(*comparison, "p99.9")->why,
+            "10 of 10 and 6 of 10 runs have samples enough to state it");
+  EXPECT_EQ(Find(*comparison, "p99")->why, "");
+}
+
 TEST(CompareTest, DifferentParametersAreNamedAndRefusedUnlessAllowed) {
   Record fresh = kBase;
   fresh.plan->qps = 4;

@@ -37,28 +37,34 @@ double UpperQuantile(double level) {
   return low;
 }
 
-// How many runs of each set would bring the interval within the distance from the nearest edge of
-// the margin, if it narrows with the square root of their number and the estimate stays.
+// The part of the interval that is in the way of a verdict, over the room there is for it: from the
+// estimate to the edge of the margin. Infinite without room.
+double Obstacle(const Evidence& evidence, double edge, double change_z) {
+  const double below = evidence.shift - *evidence.low;
+  const double above = *evidence.high - evidence.shift;
+  if (std::abs(evidence.shift) < edge) {
+    return std::max(below / (evidence.shift + edge), above / (edge - evidence.shift));
+  }
+  // Each end is 1.96 deviations away; the test of a change is at another level.
+  const double scale = change_z / UpperQuantile(0.025);
+  const double part = evidence.shift > 0 ? below : above;
+  return scale * part / (std::abs(evidence.shift) - edge);
+}
+
+// How many runs of each set would bring the interval out of the way, if it narrows with the square
+// root of their number and the estimate stays.
 std::optional<uint64_t> RunsNeeded(const Evidence& evidence, const ComparisonRow& row,
                                    size_t family) {
   constexpr double kMost = 10'000;  // beyond that a number is no help
   const double level = kChangeLevel / static_cast<double>(family);
   const uint64_t least = std::max<uint64_t>(kMinRuns, row.gated ? MinFiguresFor(level) : 0);
-  if (!evidence.tested) {
-    return std::min(row.base_runs, row.new_runs) < kMinRuns ? std::optional(least) : std::nullopt;
-  }
-  if (!evidence.low || !evidence.high) return std::nullopt;
-  const double edge = std::log1p(row.margin);
-  const double distance = std::abs(std::abs(evidence.shift) - edge);
-  const bool within = std::abs(evidence.shift) < edge;
-  // Half of a 95 % interval is 1.96 deviations; a test at another level needs others.
-  const double z = within ? UpperQuantile(kSameLevel) : UpperQuantile(level);
-  const double deviation = (*evidence.high - *evidence.low) / 2 / UpperQuantile(0.025);
   const double smaller = std::min(row.base_runs, row.new_runs);
-  const double needed = std::ceil(smaller * std::pow(z * deviation / distance, 2));
+  if (!evidence.tested) return smaller < kMinRuns ? std::optional(least) : std::nullopt;
+  if (!evidence.low || !evidence.high) return std::nullopt;
+  const double obstacle = Obstacle(evidence, std::log1p(row.margin), UpperQuantile(level));
+  const double needed = std::ceil(smaller * obstacle * obstacle);
   if (!std::isfinite(needed) || needed > kMost) return std::nullopt;
-  const auto more = static_cast<uint64_t>(std::max(needed, smaller + 1));
-  return std::max(more, least);
+  return std::max(static_cast<uint64_t>(std::max(needed, smaller + 1)), least);
 }
 
 void DecideRow(const Evidence& evidence, double p_worse, double p_better, size_t family,
@@ -70,8 +76,9 @@ void DecideRow(const Evidence& evidence, double p_worse, double p_better, size_t
   if (evidence.tested && evidence.p_outside <= kSameLevel) row.verdict = "same";
   if (row.verdict != "undecided") return;
   row.runs_needed = RunsNeeded(evidence, row, family);
-  if (!row.runs_needed && row.why.empty()) {
-    row.why = "the estimate lies at the edge of the margin: no number of runs is sure to decide";
+  if (!row.runs_needed && evidence.tested) {
+    if (!row.why.empty()) row.why += "; ";
+    row.why += "the estimate lies at the edge of the margin: no number of runs is sure to decide";
   }
 }
 
