@@ -230,6 +230,7 @@ Expected<Comparison> Compare(std::span<const Record> base, std::span<const Recor
     const bool gates = SideGates(runs, *table);
     AddRows(runs, gates, options.margins, judge, judged);
     if (!gates) continue;
+    for (std::string& lack : LackingFigures(runs)) table->unmatched.push_back(std::move(lack));
     for (ShiftRow& shift : ShiftsOf(runs)) comparison.shifts.push_back(std::move(shift));
   }
   if (judged.rows.empty()) {

@@ -1,5 +1,7 @@
 #include "core/compare/figures.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -8,6 +10,7 @@
 #include <utility>
 
 #include "core/record/percentile.h"
+#include "core/record/point_text.h"
 
 namespace verbscope {
 namespace {
@@ -71,7 +74,7 @@ void AddFigure(const JoinedRuns& runs, Figure figure, const ValueOf& value_of,
                std::vector<Figure>& figures) {
   figure.base = Values(runs.base, value_of);
   figure.fresh = Values(runs.fresh, value_of);
-  if (figure.base.empty() || figure.fresh.empty()) return;
+  if (figure.base.empty() && figure.fresh.empty()) return;
   figure.gated = figure.gated && EnoughState(figure, runs);
   figures.push_back(std::move(figure));
 }
@@ -90,6 +93,25 @@ Figure Rate(std::string metric, std::string unit, bool gated) {
           .fresh = {}};
 }
 
+// Those that one set has at least.
+std::vector<Figure> AllFigures(const JoinedRuns& runs, bool gates) {
+  std::vector<Figure> figures;
+  const bool latency = AnyLatency(runs);
+  for (const char* percent : {"50", "99", "99.9"}) {
+    AddFigure(runs, Time(std::string("p") + percent, gates), AtPercentOf(percent), figures);
+  }
+  AddFigure(runs, Rate("bw", "Gb/s", gates && !latency), Bits, figures);
+  const bool bits = !figures.empty() && figures.back().metric == "bw";
+  AddFigure(runs, Rate("msgrate", "/s", gates && !latency && !bits), Messages, figures);
+  AddFigure(runs, Time("mean", false), Mean, figures);
+  AddFigure(runs, Time("max", false), Longest, figures);
+  AddFigure(runs,
+            {.metric = "cpu", .unit = "%", .kind = FigureKind::kShare, .base = {}, .fresh = {}},
+            Cpu, figures);
+  std::ranges::stable_partition(figures, [](const Figure& figure) { return figure.gated; });
+  return figures;
+}
+
 }  // namespace
 
 bool SideGates(const JoinedRuns& runs, const RunTable& table) {
@@ -106,21 +128,21 @@ bool SideGates(const JoinedRuns& runs, const RunTable& table) {
 }
 
 std::vector<Figure> FiguresOf(const JoinedRuns& runs, bool gates) {
-  std::vector<Figure> figures;
-  const bool latency = AnyLatency(runs);
-  for (const char* percent : {"50", "99", "99.9"}) {
-    AddFigure(runs, Time(std::string("p") + percent, gates), AtPercentOf(percent), figures);
-  }
-  AddFigure(runs, Rate("bw", "Gb/s", gates && !latency), Bits, figures);
-  const bool bits = !figures.empty() && figures.back().metric == "bw";
-  AddFigure(runs, Rate("msgrate", "/s", gates && !latency && !bits), Messages, figures);
-  AddFigure(runs, Time("mean", false), Mean, figures);
-  AddFigure(runs, Time("max", false), Longest, figures);
-  AddFigure(runs,
-            {.metric = "cpu", .unit = "%", .kind = FigureKind::kShare, .base = {}, .fresh = {}},
-            Cpu, figures);
-  std::ranges::stable_partition(figures, [](const Figure& figure) { return figure.gated; });
+  std::vector<Figure> figures = AllFigures(runs, gates);
+  std::erase_if(figures,
+                [](const Figure& figure) { return figure.base.empty() || figure.fresh.empty(); });
   return figures;
+}
+
+std::vector<std::string> LackingFigures(const JoinedRuns& runs) {
+  std::vector<std::string> sentences;
+  for (const Figure& figure : AllFigures(runs, true)) {
+    if (!figure.base.empty() && !figure.fresh.empty()) continue;
+    sentences.push_back(fmt::format("only in {}: {} of {}, {}",
+                                    figure.base.empty() ? "new" : "base", figure.metric,
+                                    PointText(runs.point), runs.side));
+  }
+  return sentences;
 }
 
 const std::vector<std::string>& MetricNames() {

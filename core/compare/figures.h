@@ -35,6 +35,10 @@ bool SideGates(const JoinedRuns& runs, const RunTable& table);
 // Those that both sets have; gated ones first. `gates`: SideGates.
 std::vector<Figure> FiguresOf(const JoinedRuns& runs, bool gates);
 
+// Those that one set has and not a run of the other, whole sentences: a percentile goes missing
+// with the samples for it.
+std::vector<std::string> LackingFigures(const JoinedRuns& runs);
+
 // The names that --margin takes.
 const std::vector<std::string>& MetricNames();
 

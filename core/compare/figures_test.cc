@@ -69,6 +69,18 @@ TEST(FiguresTest, APercentileThatFewRunsStateDoesNotGate) {
   EXPECT_EQ(Names(FiguresOf(Of(runs, runs), true)), "p50 p99 mean? max?");
 }
 
+TEST(FiguresTest, WhatOneSetLacksIsSaid) {
+  const std::vector<Result> base = {LatencyRun(1000, 0)};
+  std::vector<Result> fresh = base;
+  fresh[0].metrics.latency->percentiles[2].value_ns.reset();
+  EXPECT_EQ(Names(FiguresOf(Of(base, fresh), true)), "p50 p99 mean? max?");
+  EXPECT_EQ(
+      LackingFigures(Of(base, fresh)),
+      std::vector<std::string>{"only in base: p99.9 of send 64 bytes, 1 QP, wait busy, requester"});
+  EXPECT_EQ(LackingFigures(Of(fresh, base)).size(), 1u);
+  EXPECT_TRUE(LackingFigures(Of(base, base)).empty());
+}
+
 TEST(FiguresTest, TheRequesterGatesButOfWhatASendBandwidthDeliveredTheReceiver) {
   const auto gates = [](const std::vector<Result>& results, const std::string& side) {
     RunTable table;
