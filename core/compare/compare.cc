@@ -92,7 +92,9 @@ double MarginOf(const Figure& figure, const JoinedRuns& runs, const Margins& mar
   const double share = own == margins.by_metric.end() ? margins.share : own->second;
   // No margin at all was asked for.
   if (share == 0 || figure.kind != FigureKind::kTime || base_median <= 0) return share;
-  return std::max({share, kFloorNs / base_median, kClockSteps * runs.clock_step_ns / base_median});
+  constexpr double kMost = 1e6;  // a time that is next to nothing
+  return std::min(kMost, std::max({share, kFloorNs / base_median,
+                                   kClockSteps * runs.clock_step_ns / base_median}));
 }
 
 struct Judged {

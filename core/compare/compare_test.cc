@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -103,6 +107,36 @@ TEST(CompareTest, APercentileThatNotEveryRunStatesSaysSo) {
   EXPECT_EQ(Find(*comparison, "p99.9")->why,
             "10 of 10 and 6 of 10 runs have samples enough to state it");
   EXPECT_EQ(Find(*comparison, "p99")->why, "");
+}
+
+// A file may hold any number; what comes of it is finite.
+TEST(CompareTest, ExtremeFiguresStayFinite) {
+  for (const double extreme : {0.0, -1.0, 5e-324, 1e-300, 1.7e308, -1.7e308}) {
+    for (const int64_t whole : {int64_t{0}, int64_t{1}, INT64_MIN, INT64_MAX}) {
+      Record base = kBase;
+      Record fresh = kBase;
+      base.local.clock.emplace().resolution_ns = 1.7e308;
+      for (size_t run = 0; run < 10; ++run) {
+        LatencyMetrics& latency = *(run % 2 == 0 ? base : fresh).results[run].metrics.latency;
+        latency.mean_ns = extreme;
+        latency.max_ns = whole;
+        latency.percentiles[0].value_ns = whole;
+        latency.buckets = {{whole, whole, UINT64_MAX}, {whole, whole, 5}};
+        fresh.results[run].metrics.latency->mean_ns = extreme;
+        fresh.results[run].metrics.counters = {{"x", whole}};
+        base.results[run].metrics.counters = {{"x", INT64_MAX}};
+      }
+      const Expected<Comparison> comparison = Compared(base, fresh);
+      ASSERT_TRUE(comparison);
+      for (const ComparisonRow& row : comparison->rows) {
+        for (const std::optional<double>& number :
+             {row.base, row.fresh, row.ratio, row.ratio_low, row.ratio_high, row.p_worse}) {
+          EXPECT_TRUE(!number || std::isfinite(*number)) << row.metric;
+        }
+        EXPECT_TRUE(std::isfinite(row.margin));
+      }
+    }
+  }
 }
 
 TEST(CompareTest, DifferentParametersAreNamedAndRefusedUnlessAllowed) {

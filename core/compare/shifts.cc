@@ -40,7 +40,8 @@ void AddRow(const JoinedRuns& runs, std::string percent, Quantile quantile,
       if (value) values.push_back(static_cast<double>(*value));
     }
     if (values.empty()) return std::nullopt;
-    return std::llrint(MedianOf(std::move(values)));
+    constexpr double kLongestNs = 9e18;  // a file may hold anything
+    return std::llrint(std::clamp(MedianOf(std::move(values)), -kLongestNs, kLongestNs));
   };
   const std::optional<int64_t> base = median(runs.base);
   const std::optional<int64_t> fresh = median(runs.fresh);

@@ -120,7 +120,7 @@ double MedianOf(std::vector<double> values) {
   std::ranges::sort(values);
   const size_t middle = values.size() / 2;
   if (values.size() % 2 == 1) return values[middle];
-  return values[middle - 1] + (values[middle] - values[middle - 1]) / 2;
+  return values[middle - 1] / 2 + values[middle] / 2;  // their sum may be no double
 }
 
 }  // namespace verbscope

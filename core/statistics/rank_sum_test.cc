@@ -194,6 +194,7 @@ TEST(MedianOfTest, IsTheMiddle) {
   EXPECT_EQ(MedianOf({3, 1, 2}), 2);
   EXPECT_EQ(MedianOf({4, 1, 2, 3}), 2.5);
   EXPECT_TRUE(std::isfinite(MedianOf({1.7e308, 1.6e308})));
+  EXPECT_EQ(MedianOf({-1.7e308, 1.7e308}), 0);
 }
 
 }  // namespace
