@@ -18,6 +18,7 @@ struct Command {
   std::function<int(const std::vector<std::string>& argv)> run;
 };
 
+Command AddCompare(CLI::App& app);
 Command AddCqOverrun(CLI::App& app, DeviceProvider& provider);
 Command AddCqScale(CLI::App& app, DeviceProvider& provider);
 Command AddDevices(CLI::App& app, DeviceProvider& provider);

@@ -90,6 +90,7 @@ int Main(const std::vector<std::string>& argv) {
   commands.push_back(AddVerbCost(app, provider));
   commands.push_back(AddCqScale(app, provider));
   commands.push_back(AddCqOverrun(app, provider));
+  commands.push_back(AddCompare(app));
   commands.push_back(AddServe(app, provider));
   commands.push_back(AddDevices(app, provider));
   const bool known = argv.size() < 2 || argv[1].starts_with("-") ||

@@ -143,7 +143,7 @@ int Output::Finish(bool text) {
   std::string out;
   if (options_.json) {
     out = RenderJson(record_);
-  } else if (text && (!record_.results.empty() || !record_.checks.empty() ||
+  } else if (text && (!record_.results.empty() || !record_.checks.empty() || record_.comparison ||
                       (record_.command == "devices" && !record_.error))) {
     out = TextReport(record_, options_);
   }

@@ -112,8 +112,11 @@ void DrawEnd(const Record& record, Canvas& canvas) {
 std::string RenderText(const Record& record, const TextOptions& options) {
   Canvas canvas(options);
   DrawTitle(record, canvas);
-  DrawSides(record, canvas);
-  DrawResults(record, canvas);
+  // Where two sets are only compared, this host has no part in what they say.
+  if (!record.comparison || !record.results.empty()) {
+    DrawSides(record, canvas);
+    DrawResults(record, canvas);
+  }
   DrawChecks(record.checks, canvas);
   DrawGates(record.gates, canvas);
   if (record.comparison) DrawComparison(*record.comparison, canvas);
