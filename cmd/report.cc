@@ -46,9 +46,9 @@ Status CheckInputs(const ReportOptions& options) {
       const std::string& file = options.output.files[i];
       std::error_code none;  // not there: then they are not the same
       if (file.empty() || !std::filesystem::equivalent(document, file, none)) continue;
-      return Fail(UsageError(
-          fmt::format("{} {}: this is one of the documents to read", FileFormats()[i].option, file),
-          "give another file name"));
+      return Fail(UsageError(fmt::format("{} {}: this is one of the documents to read",
+                                         FileFormats()[i].option, Printable(file)),
+                             "give another file name"));
     }
   }
   const std::string single = options.output.json ? "--json" : "";

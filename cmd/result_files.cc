@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/file_descriptor.h"
+#include "core/record/record_json.h"
 #include "reporters/bmf.h"
 #include "reporters/csv.h"
 #include "reporters/hdr_log.h"
@@ -58,11 +59,19 @@ bool IsRegularOrNew(const std::string& path) {
   return ::lstat(path.c_str(), &target) != 0 || S_ISREG(target.st_mode);
 }
 
-// The file behind a path, whether it is there or not.
-std::string Canonical(const std::string& path) {
+// The file behind a path, whether it is there or not, also where links lead to what is not there.
+std::string Canonical(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as many as the kernel follows
   std::error_code problem;
-  const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, problem);
-  return problem ? path : canonical.string();
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, problem); ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(path, problem);
+    if (problem) break;
+    path = path.parent_path() / target;  // an absolute target stands for itself
+  }
+  // Absolute first: a name of nothing stays relative otherwise.
+  const std::filesystem::path canonical =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, problem), problem);
+  return problem ? path.string() : canonical.string();
 }
 
 Error UsageError(std::string message, std::string next_step) {
@@ -138,7 +147,7 @@ Status ResultFiles::CheckSame(size_t index) const {
     }
     return Fail(UsageError(
         fmt::format("{} and {} name the same file, {}", kFormats[std::min(i, index)].option,
-                    kFormats[std::max(i, index)].option, paths_[index]),
+                    kFormats[std::max(i, index)].option, Printable(paths_[index])),
         "give each its own file"));
   }
   return {};
@@ -220,7 +229,7 @@ Status ResultFiles::WriteInPlace(size_t index, const std::string& text) const {
 }
 
 Error ResultFiles::CannotWrite(size_t index, std::string_view call, int errno_value) const {
-  Error error = CallError(ErrorClass::kUsage, call, paths_[index], errno_value);
+  Error error = CallError(ErrorClass::kUsage, call, Printable(paths_[index]), errno_value);
   error.next_step =
       fmt::format("give {} a path in a folder you can write to", kFormats[index].option);
   return error;

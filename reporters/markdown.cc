@@ -1,6 +1,7 @@
 #include "reporters/markdown.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -137,6 +138,34 @@ std::string BandwidthTable(const Record& record) {
   return table.Text();
 }
 
+// The figures of single commands.
+std::string OtherTable(const Record& record) {
+  Table table({"figures of", ""});
+  for (const Result& result : record.results) {
+    const Metrics& metrics = result.metrics;
+    std::vector<std::string> figures;
+    if (metrics.rnr) {
+      figures.push_back(fmt::format("RNR wait {} measured, {} by the specification",
+                                    Time(metrics.rnr->measured_ns),
+                                    Time(std::optional(metrics.rnr->nominal_ns))));
+    }
+    if (metrics.scale) {
+      figures.push_back(fmt::format("{} times the message rate of one thread at one CQ",
+                                    Value(metrics.scale->speedup, "")));
+    }
+    if (metrics.overrun) {
+      const OverrunMetrics& overrun = *metrics.overrun;
+      figures.push_back(fmt::format("CQ of {}: {} due, {} delivered, {} flushed, {} lost",
+                                    overrun.cqe, overrun.outstanding, overrun.delivered,
+                                    overrun.flushed, overrun.lost));
+    }
+    if (!figures.empty()) {
+      table.Add({Subject(result), fmt::format("{}", fmt::join(figures, "; "))});
+    }
+  }
+  return table.Text();
+}
+
 std::string GateTable(const Record& record) {
   Table table({"assertion", "", "observed", "95 % bound", "limit", "samples (effective)", "why"});
   for (const GateRow& gate : record.gates) {
@@ -237,6 +266,7 @@ std::string Section(const Record& record) {
   if (record.comparison) text += ComparisonTable(*record.comparison);
   text += LatencyTable(record);
   text += BandwidthTable(record);
+  text += OtherTable(record);
   return text + Environment(record);
 }
 

@@ -130,6 +130,14 @@ TEST(MarkdownTest, ComparisonRowsStandWithRatioAndInterval) {
   EXPECT_TRUE(Contains(text, "Base: old&#124;new."));
 }
 
+TEST(MarkdownTest, FiguresOfSingleCommandsAreASentenceEach) {
+  Record record = OneResult();
+  record.results[0].metrics = {};
+  record.results[0].metrics.overrun = {.cqe = 16, .outstanding = 32, .delivered = 16, .lost = 16};
+  EXPECT_TRUE(
+      Contains(Rendered(record), "| CQ of 16: 32 due, 16 delivered, 0 flushed, 16 lost |\n"));
+}
+
 TEST(MarkdownTest, NamesMakeNoMarkup) {
   Record record = OneResult();
   record.local.host = "<script>a|b`c`</script> [x](y) *z* @all\n## h";
