@@ -164,6 +164,64 @@ with case("HostileNamesStayText"):
         expect(report(source, *arguments).code == 0, text)
         check_files(files, [json.loads(text_of(files["--json-file"]))])
 
+
+
+def judged(statuses, verdicts, exit_code):
+    """A document whose assertions and gated rows came out so, checked in every format; its JUnit cases."""
+    doc = json.loads(text_of(KEPT["Sweep"]))
+    point = doc["results"][0]["point"]
+    figures = {"observed": 6000.5, "bound": 5900, "limit": 5000, "samples": 1000, "effective_samples": 70,
+               "samples_needed": None, "why": "a sentence"}
+    doc["gates"] = [{"expression": f"p99<{i}us", "unit": "ns", "status": status, **figures,
+                     "results": [{"point": point, "side": "requester", "run": 0, "status": status, **figures}]}
+                    for i, status in enumerate(statuses)]
+    rows = [{"point": point, "side": "requester", "metric": "p99", "unit": "ns", "gated": gated, "base_runs": 10,
+             "new_runs": 9, "base": 1000, "new": 1100, "ratio": 1.1, "ratio_low": 1.05, "ratio_high": 1.2,
+             "margin": 0.03, "p_worse": 0.001, "verdict": verdict, "runs_needed": 20, "why": None}
+            for verdict in verdicts for gated in (True, False)]
+    doc["comparison"] = {"base": "a|b.json", "new": "c.json", "environment": [], "parameters": [], "rows": rows,
+                         "shifts": [], "causes": ["out_of_sequence moved"], "unmatched": []}
+    doc["exit_code"] = exit_code
+    doc["verdict"] = {0: "pass", 3: "fail", 4: "inconclusive"}[exit_code]
+    source = pathlib.Path(FOLDER.name) / "judged.json"
+    source.write_text(json.dumps(doc), encoding="utf-8")
+    arguments, paths = destinations()
+    done = report(source, *arguments)
+    expect(done.code == 0, str(done))
+    check_files(paths, [json.loads(text_of(paths["--json-file"]))])
+    expect("**" not in text_of(paths["--markdown"]), "an error in a run without one")
+    suite = check_junit(text_of(paths["--junit"]), [doc])[0]
+    return {row.get("name"): [(child.tag, child.get("type")) for child in row] for row in suite.iter("testcase")}
+
+
+with case("AssertionsAndComparisonsAreTestCases"):
+    cases = judged(["pass", "fail", "inconclusive"], ["same", "worse", "better", "undecided"], 3)
+    expect(len(cases) == 8 and cases["assert p99<0us"][0][0] == "system-out", str(cases))
+    expect(cases["assert p99<1us"] == [("failure", "fail")], str(cases))
+    expect(cases["assert p99<2us"] == [("failure", "inconclusive")], str(cases))
+    outcomes = sorted(str(found) for name, found in cases.items() if name.startswith("compare p99"))
+    expect(outcomes == sorted(str(o) for o in ([("failure", "fail")], [("failure", "inconclusive")],
+                                               [("system-out", None)], [("system-out", None)])), str(cases))
+    cases = judged(["inconclusive"], ["undecided"], 0)
+    expect([tag for name, found in cases.items() if name != "run" for tag, _ in found] == ["skipped"] * 2, str(cases))
+
+with case("StretchesOfTimeAreIntervalsOfTheLog"):
+    document_ = json.loads(text_of(KEPT["Repeat"]))
+    whole, *parts = [r["metrics"]["latency"] for r in document_["results"] if r["side"] == "requester"]
+    counts = {}
+    for part in parts:
+        for from_ns, to_ns, count in part["histogram"]["buckets"]:
+            counts[from_ns, to_ns] = counts.get((from_ns, to_ns), 0) + count
+    whole["samples"], whole["max_ns"] = sum(counts.values()), max(part["max_ns"] for part in parts)
+    whole["histogram"].update(
+        buckets=[[*edges, count] for edges, count in sorted(counts.items())],
+        blocks=[{"from_s": i, "to_s": i + 0.5, "hdr_v2": part["histogram"]["hdr_v2"]} for i, part in enumerate(parts)])
+    source = pathlib.Path(FOLDER.name) / "blocks.json"
+    source.write_text(json.dumps(document_), encoding="utf-8")
+    _, files = destinations(["--hdr"])
+    expect(report(source, "--hdr", files["--hdr"]).code == 0, "report")
+    check_hdr(files["--hdr"], [document_], MODULES)
+
 LIE = {"hooks": {"completions": [{"kind": "send", "nth": 40, "drop": True}]}}
 
 
