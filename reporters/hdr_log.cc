@@ -97,12 +97,15 @@ double NextLevel(double level) {
 std::string DistributionLines(const LatencyMetrics& latency) {
   std::string lines = "       Value     Percentile TotalCount 1/(1-Percentile)\n\n";
   const auto total = static_cast<double>(latency.samples);
+  const int64_t top_ns =
+      latency.max_ns.value_or(latency.buckets.empty() ? 0 : latency.buckets.back().to_ns);
   uint64_t reached = 0;
   double level = 0;
   for (const HistogramBucket& bucket : latency.buckets) {
     reached += bucket.count;
     const double percentile = 100 * (static_cast<double>(reached) / total);
-    const double value_us = static_cast<double>(bucket.to_ns) / 1e3;
+    // The last bucket ends above the largest sample, which is known exactly.
+    const double value_us = static_cast<double>(std::min(bucket.to_ns, top_ns)) / 1e3;
     while (level < 100 && level <= percentile) {
       lines += fmt::format("{:12.3f} {:2.12f} {:10d} {:14.2f}\n", value_us, level / 100, reached,
                            1 / (1 - level / 100));
@@ -111,8 +114,6 @@ std::string DistributionLines(const LatencyMetrics& latency) {
       if (reached >= latency.samples) break;
     }
   }
-  const int64_t top_ns =
-      latency.max_ns.value_or(latency.buckets.empty() ? 0 : latency.buckets.back().to_ns);
   const double max_us = static_cast<double>(top_ns) / 1e3;
   lines += fmt::format("{:12.3f} {:2.12f} {:10d}\n", max_us, 1.0, reached);
   lines += fmt::format("#[Mean    = {:12.3f}, StdDeviation   = {:12.3f}]\n",

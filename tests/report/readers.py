@@ -192,11 +192,13 @@ def check_hgrm(text, docs):
         rows = [line.split() for line in block.splitlines() if line.strip() and not line.startswith("#")]
         levels = [float(row[1]) for row in rows]
         expect(levels == sorted(levels) and levels[0] == 0 and levels[-1] == 1, "levels")
+        values = [float(row[0]) for row in rows]
+        expect(values == sorted(values), "values")
         expect([int(row[2]) for row in rows] == sorted(int(row[2]) for row in rows), "counts")
         expect(int(rows[-1][2]) == latency["samples"] and len(rows[-1]) == 3, "the last row")
         near(float(rows[-1][0]), latency["max_ns"] / 1e3, "maximum")
         for row in rows[:-1]:
-            counted = sum(n for _, to, n in latency["histogram"]["buckets"] if to <= round(float(row[0]) * 1e3))
+            counted = sum(n for start, _, n in latency["histogram"]["buckets"] if start <= round(float(row[0]) * 1e3))
             expect(counted == int(row[2]) and counted >= float(row[1]) * latency["samples"] * (1 - 1e-9), str(row))
         expect(f"Total count    = {latency['samples']:12}]" in block, "footer")
 
