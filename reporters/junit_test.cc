@@ -141,7 +141,7 @@ TEST(JunitTest, GatedRowsOfAComparisonAreTestCases) {
   record.command = "compare";
   record.verdict = "fail";
   record.exit_code = 3;
-  ComparisonRow row{.side = "requester", .metric = "p99", .unit = "ns", .gated = true};
+  ComparisonRow row{.point = {}, .side = "requester", .metric = "p99", .unit = "ns", .gated = true};
   row.verdict = "worse";
   record.comparison.emplace().rows = {row, row};
   record.comparison->rows[1].gated = false;

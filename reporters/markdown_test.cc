@@ -116,7 +116,7 @@ TEST(MarkdownTest, ComparisonRowsStandWithRatioAndInterval) {
   Record record;
   record.command = "compare";
   record.comparison.emplace().base_name = "old|new";
-  ComparisonRow row{.side = "requester", .metric = "p99", .unit = "ns", .gated = true};
+  ComparisonRow row{.point = {}, .side = "requester", .metric = "p99", .unit = "ns", .gated = true};
   row.base = 1000;
   row.fresh = 1100;
   row.ratio = 1.1;

@@ -6,7 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <map>
+#include <ctime>
+#include <initializer_list>
 #include <set>
 #include <string_view>
 #include <utility>
