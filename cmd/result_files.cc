@@ -16,6 +16,7 @@
 #include "reporters/bmf.h"
 #include "reporters/csv.h"
 #include "reporters/hdr_log.h"
+#include "reporters/html.h"
 #include "reporters/json.h"
 #include "reporters/junit.h"
 #include "reporters/markdown.h"
@@ -41,6 +42,7 @@ std::string Hdr(Records records, const std::string& path) {
 
 constexpr FileFormat kFormats[] = {
     {"--json-file", "the JSON document into a file", Json, /*several=*/false},
+    {"--html", "a page with plots, in one file", Plain<RenderHtml>, true},
     {"--csv", "a table with a row for each result", Plain<RenderCsv>, true},
     {"--junit", "JUnit XML: assertions and checks as test cases", Plain<RenderJunit>, true},
     {"--openmetrics", "OpenMetrics text, also for node_exporter's textfile collector",

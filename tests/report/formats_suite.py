@@ -23,8 +23,9 @@ os.environ.setdefault("LAB_OUT", tempfile.mkdtemp())
 from harness import *  # noqa: E402
 from readers import *  # noqa: E402
 
-FORMATS = {"--json-file": "json", "--csv": "csv", "--junit": "xml", "--openmetrics": "prom", "--hdr": "hlog",
-           "--markdown": "md", "--bmf": "bmf.json", "--gha-smaller": "smaller.json", "--gha-bigger": "bigger.json"}
+FORMATS = {"--json-file": "json", "--html": "html", "--csv": "csv", "--junit": "xml", "--openmetrics": "prom",
+           "--hdr": "hlog", "--markdown": "md", "--bmf": "bmf.json", "--gha-smaller": "smaller.json",
+           "--gha-bigger": "bigger.json"}
 SOFT = ("--device", "soft")
 MODULES = subprocess.run([ROOT / "tests/hdr_interop/install.sh"], capture_output=True, text=True).stdout.strip()
 FOLDER = tempfile.TemporaryDirectory()
@@ -47,6 +48,7 @@ def check_files(paths, docs):
     for option, check in (("--csv", check_csv), ("--junit", check_junit), ("--openmetrics", check_openmetrics),
                           ("--markdown", check_markdown)):
         check(text_of(paths[option]), docs)
+    expect(text_of(paths["--html"]).lower().startswith("<!doctype html>"), "no page")
     check_hdr(paths["--hdr"], docs, MODULES)
     check_bmf([text_of(paths[o]) for o in ("--bmf", "--gha-smaller", "--gha-bigger")], docs)
     if "--json-file" in paths:
