@@ -25,6 +25,7 @@ Command AddDevices(CLI::App& app, DeviceProvider& provider);
 Command AddEventVsPoll(CLI::App& app, DeviceProvider& provider);
 Command AddImm(CLI::App& app, DeviceProvider& provider);
 std::vector<Command> AddMeasuringCommands(CLI::App& app, DeviceProvider& provider);
+Command AddReport(CLI::App& app);
 Command AddRnrTest(CLI::App& app, DeviceProvider& provider);
 Command AddServe(CLI::App& app, DeviceProvider& provider);
 Command AddVerbCost(CLI::App& app, DeviceProvider& provider);

@@ -27,8 +27,13 @@ OutputOptions OutputOf(const std::vector<std::string>& argv) {
   for (size_t i = 1; i < argv.size(); ++i) {
     if (argv[i] == "--json") options.json = true;
     if (argv[i] == "--quiet") options.quiet = true;
-    if (argv[i].starts_with("--json-file=")) options.json_file = argv[i].substr(12);
-    if (argv[i] == "--json-file" && i + 1 < argv.size()) options.json_file = argv[i + 1];
+    for (size_t format = 0; format < FileFormats().size(); ++format) {
+      const std::string option = FileFormats()[format].option;
+      if (argv[i].starts_with(option + "=")) {
+        options.files[format] = argv[i].substr(option.size() + 1);
+      }
+      if (argv[i] == option && i + 1 < argv.size()) options.files[format] = argv[i + 1];
+    }
   }
   return options;
 }
@@ -93,6 +98,7 @@ int Main(const std::vector<std::string>& argv) {
   commands.push_back(AddCompare(app));
   commands.push_back(AddServe(app, provider));
   commands.push_back(AddDevices(app, provider));
+  commands.push_back(AddReport(app));
   const bool known = argv.size() < 2 || argv[1].starts_with("-") ||
                      std::any_of(commands.begin(), commands.end(), [&](const Command& command) {
                        return command.app->get_name() == argv[1];

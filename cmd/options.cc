@@ -13,11 +13,13 @@ Error NameOption(Error error, const std::string& option, const std::string& valu
 
 void AddOutputOptions(CLI::App& app, OutputOptions& options) {
   app.add_flag("--json", options.json, "the result as one JSON document on standard output");
-  app.add_option("--json-file", options.json_file, "the same document into a file")
-      ->type_name("FILE")
-      ->check([](const std::string& path) {
-        return path.empty() ? std::string("an empty file name") : std::string();
-      });
+  for (size_t i = 0; i < FileFormats().size(); ++i) {
+    app.add_option(FileFormats()[i].option, options.files[i], FileFormats()[i].help)
+        ->type_name("FILE")
+        ->check([](const std::string& path) {
+          return path.empty() ? std::string("an empty file name") : std::string();
+        });
+  }
   app.add_flag("--quiet", options.quiet, "no notices on standard error");
   app.add_flag("--verbose", options.verbose, "every block in full");
   app.add_flag("--no-color", options.no_color, "no colour on a terminal");

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cmd/result_files.h"
 #include "core/base/error.h"
 #include "core/plan/plan.h"
 
@@ -19,10 +20,10 @@ namespace verbscope {
 
 inline constexpr uint16_t kDefaultPort = 18600;
 
-// --json, --json-file, --quiet, --verbose, --no-color: every command.
+// --json, a file for each format, --quiet, --verbose, --no-color: every command.
 struct OutputOptions {
   bool json = false;
-  std::string json_file;
+  FilePaths files = FilePaths(FileFormats().size());
   bool quiet = false;
   bool verbose = false;
   bool no_color = false;

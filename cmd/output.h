@@ -8,10 +8,10 @@
 #include <chrono>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cmd/options.h"
+#include "cmd/result_files.h"
 #include "core/base/error.h"
 #include "core/record/record.h"
 
@@ -32,8 +32,8 @@ class Output {
   // only.
   void Progress(const std::string& text);
 
-  // Before a command does its work: whether its document can be kept. A run of minutes whose result
-  // has nowhere to go is refused at once. Fails with the usage class.
+  // Before a command does its work: whether its result can be kept in every file asked for. A run
+  // of minutes whose result has nowhere to go is refused at once. Fails with the usage class.
   Status CheckDestinations();
 
   // Writes the report and returns the exit code of the process. Exactly once. `text` false: no text
@@ -44,17 +44,14 @@ class Output {
   int Fail(Error error, bool text = true);
 
  private:
-  std::string Temporary() const;  // where the file is written before it is renamed
-  Error CannotWrite(std::string_view call, int errno_value) const;
-  Status WriteJsonFile(const std::string& document) const;
-  Status WriteInPlace(const std::string& document) const;
+  void WriteFiles();
+  void EndProgress() const;
 
   const OutputOptions options_;
   Record& record_;
-  void EndProgress() const;
+  ResultFiles files_;
 
   mutable bool progress_shown_ = false;  // a line without an end stands on the terminal
-  bool file_refused_ = false;            // said already that --json-file cannot be written
   std::mutex mutex_;
   std::chrono::steady_clock::time_point start_;
 };

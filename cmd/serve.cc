@@ -169,12 +169,12 @@ int RunServe(const ServeOptions& options, const OutputOptions& output_options,
              DeviceProvider& provider, const std::vector<std::string>& argv) {
   Record record;
   Output output(output_options, "serve", argv, record);
-  const bool document = output_options.json || !output_options.json_file.empty();
+  const bool document = output_options.json || ResultFiles(output_options.files).any();
   if (document && !options.once) {
     Error error;
     error.error_class = ErrorClass::kUsage;
-    error.message = "serve writes a document only with --once: there is one per command";
-    error.next_step = "add --once, or let the client write the document";
+    error.message = "serve writes a document or a file only with --once: there is one per command";
+    error.next_step = "add --once, or let the client write it";
     return output.Fail(std::move(error));
   }
   if (Status status = output.CheckDestinations(); !status) {
