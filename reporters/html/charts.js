@@ -1,0 +1,141 @@
+// Charts: one look for all of them, light and dark, and a registry so that they can be drawn again
+// when the colours change or the page goes to paper. Chart.js draws; everything here is about what.
+
+// Okabe and Ito's colours, which stay apart for colour-blind readers, in two brightnesses. Dashes
+// and point shapes differ too: a printout may have no colours.
+const kColours = {
+  light: ['#0072b2', '#d55e00', '#00795b', '#b0548a', '#8a6d00', '#2f7fb0', '#111111', '#777777'],
+  dark: ['#56b4e9', '#ff8b3d', '#2fcf9f', '#e396c4', '#e6c84b', '#9fd5f5', '#f2f2f2', '#a5a5a5'],
+};
+const kDashes = [[], [7, 4], [2, 3], [10, 3, 2, 3], [5, 2], [12, 4], [1, 4], [8, 3, 2, 3, 2, 3]];
+const kShapes = ['circle', 'rect', 'triangle', 'rectRot', 'crossRot', 'star', 'rectRounded', 'cross'];
+const kMostSeries = 8;
+const kMostPoints = 4000;  // of a series: more cannot be told apart, and costs memory
+const kMostCharts = 60;    // of a page
+
+const charts = [];  // {canvas, build, holder}
+let paper = false;
+
+function dark() {
+  return !paper && matchMedia('(prefers-color-scheme: dark)').matches;
+}
+
+function theme() {
+  const isDark = dark();
+  return {
+    colours: isDark ? kColours.dark : kColours.light,
+    ink: isDark ? '#d7dde5' : '#27313d',
+    faint: isDark ? '#98a4b3' : '#5b6775',
+    grid: isDark ? 'rgba(255,255,255,0.10)' : 'rgba(0,0,0,0.09)',
+    plane: isDark ? '#171c23' : '#ffffff',
+    verdicts: isDark
+      ? {worse: '#ff8b3d', better: '#56b4e9', same: '#a5a5a5', undecided: '#e6c84b'}
+      : {worse: '#c44e00', better: '#0072b2', same: '#666666', undecided: '#8a6d00'},
+  };
+}
+
+// `colour` with an opacity of 0 to 1.
+function faded(colour, opacity) {
+  return colour + Math.round(opacity * 255).toString(16).padStart(2, '0');
+}
+
+// How the series number i is drawn.
+function seriesStyle(look, i, pointRadius) {
+  const colour = look.colours[i % look.colours.length];
+  return {borderColor: colour, backgroundColor: faded(colour, 0.5), borderWidth: 2,
+    borderDash: kDashes[i % kDashes.length], pointStyle: kShapes[i % kShapes.length],
+    pointRadius, pointHoverRadius: pointRadius + 3, pointBorderColor: colour, tension: 0};
+}
+
+// A figure with one chart. `chart` is {name, title, about, summary, notes, height, build}: build(look)
+// gives Chart.js's configuration; with `choices`, build(look, choice) for the one that is selected.
+function figure(doc, chart) {
+  if (charts.length >= kMostCharts) return skippedChart(chart);
+  const id = `chart-${doc ? doc.index : 'all'}-${chart.name}`;
+  const canvas = h('canvas', {id, role: 'img', 'data-chart': chart.name,
+    'data-document': doc ? doc.index : 'all', 'aria-label': `${chart.title}. ${chart.summary || ''}`});
+  const entry = {canvas, build: chart.build, choice: 0, drawn: null};
+  charts.push(entry);
+  const choices = chart.choices || [];
+  const select = choices.length < 2 ? null : h('label', {class: 'choice', for: `${id}-choice`},
+    'Result ', h('select', {id: `${id}-choice`},
+      choices.map((text, i) => h('option', {value: i}, text))));
+  if (select) {
+    select.querySelector('select').addEventListener('change', (event) => {
+      entry.choice = Number(event.target.value);
+      draw(entry);
+    });
+  }
+  const notes = (chart.notes || []).filter((note) => note);
+  return h('figure', null,
+    h('figcaption', null, h('h3', null, chart.title), chart.about && h('p', null, chart.about)),
+    select, h('div', {class: 'plot', style: `height:${chart.height || 300}px`}, canvas),
+    notes.map((note) => h('p', {class: 'note'}, note)));
+}
+
+function skippedChart(chart) {
+  return h('p', {class: 'note'}, `${chart.title}: not drawn, a page has at most ${kMostCharts} charts. `
+    + 'The tables and the JSON documents have the numbers.');
+}
+
+function draw(entry) {
+  if (entry.drawn) entry.drawn.destroy();
+  const look = theme();
+  const config = entry.build(look, entry.choice);
+  config.options = withDefaults(config.options || {}, look);
+  entry.drawn = new Chart(entry.canvas, config);
+  entry.canvas.dataset.points = config.data.datasets
+    .reduce((sum, set) => sum + set.data.filter((point) => point !== null).length, 0);
+}
+
+// Charts in closed parts of the page have no size yet; they are drawn when the part opens.
+function drawVisible() {
+  for (const entry of charts) {
+    if (!entry.drawn && entry.canvas.closest('details:not([open])') === null) draw(entry);
+  }
+}
+
+function redrawAll() {
+  for (const entry of charts) if (entry.drawn) draw(entry);
+}
+
+function withDefaults(options, look) {
+  const plugins = options.plugins || {};
+  return {
+    responsive: true, maintainAspectRatio: false, animation: false, normalized: false,
+    color: look.ink, ...options,
+    interaction: {mode: 'nearest', axis: 'x', intersect: false, ...options.interaction},
+    plugins: {...plugins,
+      legend: {position: 'top', align: 'start', ...plugins.legend, labels: {color: look.ink,
+        usePointStyle: true, pointStyleWidth: 28, boxHeight: 7, padding: 10, ...(plugins.legend || {}).labels}},
+      tooltip: {...plugins.tooltip}},
+  };
+}
+
+// An axis: title with the unit, colours, and what else Chart.js takes.
+function axis(look, title, more = {}) {
+  return {...more, title: {display: true, text: title, color: look.faint},
+    grid: {color: look.grid, borderColor: look.grid, ...more.grid},
+    ticks: {color: look.faint, maxRotation: 0, autoSkipPadding: 12, ...more.ticks}};
+}
+
+// A logarithmic axis of times in ns, ticks at 1, 2 and 5 of a decade.
+function timeAxis(look, title, more = {}) {
+  return axis(look, title, {type: 'logarithmic', ...more, ticks: {...more.ticks,
+    callback(value) { return niceTick(value, this) ? kinds.ns.show(value) : null; }}});
+}
+
+// Whether a logarithmic axis names this value: all of 1, 2, 5 within two decades, else powers of ten.
+function niceTick(value, scale) {
+  const lead = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
+  const decades = Math.log10(scale.max / Math.max(scale.min, 1e-9));
+  const leads = decades < 0.5 ? [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9] : decades < 2.5 ? [1, 2, 5] : [1];
+  return leads.some((wanted) => Math.abs(lead - wanted) < 1e-6);
+}
+
+// Not more points than can be told apart: every n-th, and the last.
+function thin(points) {
+  if (points.length <= kMostPoints) return points;
+  const step = Math.ceil(points.length / kMostPoints);
+  return points.filter((_, i) => i % step === 0 || i === points.length - 1);
+}
