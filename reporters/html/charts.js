@@ -107,9 +107,37 @@ function withDefaults(options, look) {
     interaction: {mode: 'nearest', axis: 'x', intersect: false, ...options.interaction},
     plugins: {...plugins,
       legend: {position: 'top', align: 'start', ...plugins.legend, labels: {color: look.ink,
-        usePointStyle: true, pointStyleWidth: 28, boxHeight: 7, padding: 10, ...(plugins.legend || {}).labels}},
+        usePointStyle: true, boxHeight: 7, padding: 10, generateLabels: (chart) => legendLabels(chart, look),
+        ...(plugins.legend || {}).labels}},
       tooltip: {...plugins.tooltip}},
   };
+}
+
+// A series with points shows its point, one without shows its line.
+function legendLabels(chart, look) {
+  const lines = chart.data.datasets.every((set) => set.pointRadius === 0);
+  chart.legend.options.labels.pointStyleWidth = lines ? 30 : undefined;
+  return chart.data.datasets.map((set, datasetIndex) => ({text: shorten(set.label, chart.width / 7.5),
+    datasetIndex, hidden: !chart.isDatasetVisible(datasetIndex), fontColor: look.ink,
+    strokeStyle: set.borderColor, fillStyle: set.backgroundColor, lineWidth: 2,
+    lineDash: lines ? set.borderDash : [], pointStyle: lines ? 'line' : set.pointStyle}));
+}
+
+function shorten(text, length) {
+  const most = Math.max(12, Math.floor(length));
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+// Of ticks in ascending order those that leave each other room, on a scale of `place`.
+function spaced(scale, ticks, pixels) {
+  const least = pixels / Math.max(scale.chart.width, 1);
+  const [low, high] = [ticks[0], ticks[ticks.length - 1]].map((tick) => tick.place);
+  const kept = [];
+  for (const tick of ticks) {
+    const last = kept[kept.length - 1];
+    if (!last || (tick.place - last.place) / (high - low || 1) >= least) kept.push(tick);
+  }
+  return kept;
 }
 
 // An axis: title with the unit, colours, and what else Chart.js takes.

@@ -28,7 +28,7 @@ function ratioConfig(look, rows, names) {
   return {type: 'bar', data: {labels: names, datasets: [marks, interval, margin]}, options: {
     indexAxis: 'y', interaction: {axis: 'y', mode: 'index'},
     scales: {x: axis(look, 'new / base; 1 is no change', {min: 1 - reach * 1.15, max: 1 + reach * 1.15,
-      ticks: {callback: (value) => digits(value, 3)},
+      ticks: {includeBounds: false, callback: (value) => digits(value, 3)},
       grid: {color: (context) => (context.tick && Math.abs(context.tick.value - 1) < 1e-9
         ? look.faint : look.grid)}}), y: labelAxis(look)},
     plugins: {legend: {labels: {generateLabels: () => ratioLegend(look)}, onClick: () => {}},

@@ -13,7 +13,8 @@ function h(name, attributes, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
-    element.setAttribute(key, value === true ? '' : clean(value));
+    const text = value === true ? '' : String(value);
+    element.setAttribute(key, key.startsWith('data-') ? text : clean(text));
   }
   append(element, children);
   return element;
@@ -21,7 +22,7 @@ function h(name, attributes, ...children) {
 
 function append(element, children) {
   for (const child of children.flat(Infinity)) {
-    if (child === null || child === undefined || child === '') continue;
+    if (child === null || child === undefined || child === false || child === '') continue;
     element.append(child instanceof Node ? child : clean(child));
   }
 }
@@ -37,7 +38,7 @@ function section(title, ...children) {
 }
 
 // A table that scrolls within itself. `columns` are the heads: texts, or {text, number: true}.
-// `rows` are lists of cells; a cell is a text, an element or null for "no value".
+// `rows` are lists of cells; a cell is a text, an element or null: of a number, "no value".
 function table(caption, columns, rows) {
   if (rows.length === 0) return null;
   const heads = columns.map((column) => (typeof column === 'string' ? {text: column} : column));
@@ -54,7 +55,7 @@ function tableRow(heads, cells, className) {
   return h('tr', {class: className}, cells.map((cell, i) => {
     const attributes = {class: heads[i] && heads[i].number ? 'number' : null};
     if (i === 0) attributes.scope = 'row';
-    return h(i === 0 ? 'th' : 'td', attributes, cell === null || cell === undefined ? none() : cell);
+    return h(i === 0 ? 'th' : 'td', attributes, cell ?? (heads[i] && heads[i].number ? none() : null));
   }));
 }
 

@@ -16,7 +16,8 @@ function modesConfig(look, rows, key, valueAxis, show) {
       x: axis(look, 'offered messages per second, log scale', {type: 'logarithmic',
         min: rates[0] / 1.15, max: rates[rates.length - 1] * 1.15,
         ticks: {callback: (value) => kinds.perSecond.show(value)},
-        afterBuildTicks: (scale) => { scale.ticks = rates.map((value) => ({value})); }}),
+        afterBuildTicks: (scale) => { scale.ticks = spaced(scale,
+          rates.map((value) => ({value, place: Math.log(value)})), 80); }}),
       y: valueAxis(look)},
     plugins: {tooltip: {callbacks: {
       title: (items) => (items.length ? `${kinds.perSecond.show(items[0].raw.x)} offered` : ''),

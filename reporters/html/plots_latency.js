@@ -41,7 +41,7 @@ function percentileConfig(look, series) {
   return {type: 'line', data: {datasets: series}, options: {
     scales: {
       x: axis(look, 'percentile of the samples (distances by nines)', {type: 'linear', min: 0,
-        max: widest + 0.1, ticks: {autoSkip: false},
+        max: widest + 0.1, ticks: {autoSkip: false, callback: nineLabel},
         afterBuildTicks: (scale) => {
           scale.ticks = narrowTicks(scale, kNineTicks.filter((tick) => tick.value <= scale.max));
         }}),
@@ -51,6 +51,11 @@ function percentileConfig(look, series) {
       title: (items) => (items.length ? percentText(items[0].raw) : ''),
       label: (item) => `${item.dataset.label}: ${kinds.ns.show(item.raw.y)}`}}},
   }};
+}
+
+function nineLabel(value) {
+  const tick = kNineTicks.find((one) => Math.abs(one.value - value) < 1e-6);
+  return tick ? tick.label : null;
 }
 
 // Labels of a narrow plot would run into each other: leave out every second one from the left.
@@ -72,7 +77,7 @@ function percentileFigure(doc) {
   if (all.length === 0) return null;
   const shown = choose(all, kMostSeries);
   return figure(doc, {
-    name: 'percentiles', title: 'Latency by percentile', height: 340,
+    name: 'percentiles', title: 'Latency by percentile', height: 300 + 20 * shown.length,
     about: 'How long all but a few took: at 99, one in a hundred took longer. '
       + `Faint where fewer than ${kFewBeyond} samples lie beyond: another run will differ there.`,
     summary: shown.map((entry) => latencySummary(entry)).join('; '),

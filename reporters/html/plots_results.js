@@ -35,7 +35,8 @@ function sizeAxis(look, sizes) {
     min: sizePlace(Math.min(...sizes)), max: sizePlace(Math.max(...sizes)),
     ticks: {callback: (value) => bytesText(value === -1 ? 0 : Math.round(2 ** value))},
     afterBuildTicks: (scale) => {
-      scale.ticks = named.sort((a, b) => a - b).map((size) => ({value: sizePlace(size)}));
+      scale.ticks = spaced(scale, named.sort((a, b) => a - b).map((size) =>
+        ({value: sizePlace(size), place: sizePlace(size)})), 60);
     }});
 }
 
@@ -105,9 +106,7 @@ function barsFigure(doc, entries, get, chart, title, show) {
 function labelAxis(look) {
   return {grid: {display: false}, ticks: {color: look.ink, autoSkip: false,
     callback(value) {
-      const room = Math.max(12, Math.floor(this.chart.width / 16));
-      const text = this.getLabelForValue(value);
-      return text.length > room ? `${text.slice(0, room - 1)}…` : text;
+      return shorten(this.getLabelForValue(value), this.chart.width / 16);
     }}};
 }
 

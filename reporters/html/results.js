@@ -74,9 +74,10 @@ function resultsSection(doc) {
     have('latency').length > 0 && h('p', {class: 'note'},
       'The 95 % interval of a percentile is in its tooltip. – stands where the samples are too few.'),
     have('bandwidth').length > 0 && bandwidthTable(have('bandwidth')),
-    groupTable('Load', doc, 'load', [['offered_per_s', 'offered', 'perSecond'],
-      ['achieved_per_s', 'achieved', 'perSecond'], ['late_sends', 'late sends', 'count']]),
-    folded('CPU and wake-ups', groupTable('CPU and wake-ups of the measuring threads', doc, 'cpu', kCpuMembers)));
+    folded('Load, CPU and wake-ups',
+      groupTable('Load', doc, 'load', [['offered_per_s', 'offered', 'perSecond'],
+        ['achieved_per_s', 'achieved', 'perSecond'], ['late_sends', 'late sends', 'count']]),
+      groupTable('CPU and wake-ups of the measuring threads', doc, 'cpu', kCpuMembers)));
 }
 
 function singleCommandSections(doc) {

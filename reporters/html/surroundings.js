@@ -38,6 +38,9 @@ function sideRows(doc, key) {
     ['time lost in pauses', floor && value(['jitter_floor', 'lost_share'], 'share')]];
 }
 
+// Rows that are never the same on two sides, and mean nothing by it.
+const kDiffersAnyhow = /^(role|host|GID|clock (drift|rate|resolution|read takes)|.*pause.*)$/;
+
 function text(cell) {
   return cell instanceof Node ? cell.textContent : Array.isArray(cell) ? cell.map(text).join('')
     : String(cell ?? '');
@@ -48,7 +51,7 @@ function sidesSection(doc) {
   const remote = doc.json.remote ? sideRows(doc, 'remote') : null;
   const rows = local.map(([name, cell], i) => {
     const other = remote && remote[i][1];
-    const differs = remote && text(cell) !== text(other) && !['role', 'host'].includes(name);
+    const differs = remote && text(cell) !== text(other) && !kDiffersAnyhow.test(name);
     return {class: differs ? 'moved' : null, cells: [name, blank(cell), ...(remote ? [blank(other)] : [])]};
   }).filter(({cells}) => cells.slice(1).some((cell) => cell !== null));
   const columns = remote ? ['', `this side (${doc.json.local.role})`, `other side (${doc.json.remote.role})`]

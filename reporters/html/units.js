@@ -62,7 +62,7 @@ function number(doc, path, kind) {
   if (typeof value !== 'number') return null;
   const {show, unit} = kinds[kind];
   return h('span', {class: 'value', 'data-value': String(value), 'data-document': doc.index,
-    'data-path': path.join('/'), title: `${exact(value)} ${unit}`.trim()}, show(value));
+    'data-path': JSON.stringify(path), title: `${exact(value)} ${unit}`.trim()}, show(value));
 }
 
 function at(json, path) {
