@@ -53,9 +53,11 @@ function table(caption, columns, rows) {
 
 function tableRow(heads, cells, className) {
   return h('tr', {class: className}, cells.map((cell, i) => {
-    const attributes = {class: heads[i] && heads[i].number ? 'number' : null};
+    const isNumber = heads[i] && heads[i].number;
+    const length = typeof cell === 'string' ? cell.length : 20;
+    const attributes = {class: isNumber ? 'number' : length > 24 ? 'long' : length < 15 ? 'short' : null};
     if (i === 0) attributes.scope = 'row';
-    return h(i === 0 ? 'th' : 'td', attributes, cell ?? (heads[i] && heads[i].number ? none() : null));
+    return h(i === 0 ? 'th' : 'td', attributes, cell ?? (isNumber ? none() : null));
   }));
 }
 

@@ -24,7 +24,8 @@ function sideRows(doc, key) {
     ['kind', device.kind], ['provider', device.provider], ['firmware', device.firmware],
     ['link layer', device.link_layer], ['link', device.link], ['ICRC', device.icrc],
     ['port state', device.state], ['active MTU', value(['device', 'active_mtu_bytes'], 'bytes')],
-    ['GID', gid && [gid.value, h('small', null, ` index ${gid.index}, ${[gid.type, gid.netdev].filter((part) => part).join(', ')}`)]],
+    ['GID', gid && [String(gid.value).split(':').flatMap((part, i) =>
+      (i === 0 ? [part] : [':', h('wbr'), part])), h('small', null, ` index ${gid.index}, ${[gid.type, gid.netdev].filter((part) => part).join(', ')}`)]],
     ['NUMA node', value(['device', 'numa_node'], 'count')],
     ['inline limit', value(['device', 'inline_bytes'], 'bytes')],
     ['clock', clock.source && `${clock.source}${clock.invariant ? ', invariant' : ''}`],
