@@ -153,11 +153,12 @@ function timeAxis(look, title, more = {}) {
     callback(value) { return niceTick(value, this) ? kinds.ns.show(value) : null; }}});
 }
 
-// Whether a logarithmic axis names this value: all of 1, 2, 5 within two decades, else powers of ten.
+// Whether a logarithmic axis names this value: the fewer, the more decades it has.
 function niceTick(value, scale) {
   const lead = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
   const decades = Math.log10(scale.max / Math.max(scale.min, 1e-9));
-  const leads = decades < 0.5 ? [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9] : decades < 2.5 ? [1, 2, 5] : [1];
+  if (decades < 0.15) return true;
+  const leads = decades < 1 ? [1, 2, 3, 4, 5, 7] : decades < 2.5 ? [1, 2, 5] : [1];
   return leads.some((wanted) => Math.abs(lead - wanted) < 1e-6);
 }
 

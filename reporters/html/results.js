@@ -120,15 +120,15 @@ function rnrTables(doc) {
 
 function countersSection(doc) {
   const rows = doc.entries.flatMap((entry) => Object.keys(entry.result.metrics.counters || {})
-    .map((name) => ({name, entry})))
-    .sort((a, b) => (counterOf(b) !== 0) - (counterOf(a) !== 0));
-  const [shown, note] = capRows(rows.map(({name, entry}) => ({
-    class: counterOf({name, entry}) !== 0 ? 'moved' : null,
-    cells: [name, metricNumber(entry, ['counters', name], 'count'), entry.name]})));
-  return section('Device counters', table('Change over the run; those that moved come first',
-    ['counter', numeric('change'), 'result'], shown), note);
+    .map((name) => ({name, entry})));
+  const still = ({name, entry}) => entry.result.metrics.counters[name] === 0;
+  return section('Device counters', counterTable('Counters that moved', rows.filter((row) => !still(row))),
+    folded('Counters that did not move', counterTable('Counters that did not move', rows.filter(still))));
 }
 
-function counterOf({name, entry}) {
-  return entry.result.metrics.counters[name];
+function counterTable(caption, rows) {
+  if (rows.length === 0) return null;
+  const [shown, note] = capRows(rows.map(({name, entry}) =>
+    [name, metricNumber(entry, ['counters', name], 'count'), entry.name]));
+  return [table(`${caption}: change over the run`, ['counter', numeric('change'), 'result'], shown), note];
 }

@@ -59,21 +59,21 @@ function sidesSection(doc) {
     : ['', 'this side'];
   return section('Environment', table(remote ? 'Both sides; what differs is marked' : 'This side', columns, rows),
     facts([['path MTU', number(doc, ['path_mtu_bytes'], 'bytes')],
-      ['both ends on one host', doc.json.loopback ? 'yes' : null]]), planTable(doc));
+      ['both ends on one host', doc.json.loopback ? 'yes' : null]]), planFacts(doc));
 }
 
 function blank(cell) {
   return cell === '' || cell === undefined || cell === false ? null : cell;
 }
 
-function planTable(doc) {
+function planFacts(doc) {
   const {plan} = doc.json;
   if (!plan || !plan.command) return null;
-  const rows = Object.entries(plan).filter(([key, value]) => key !== 'changes' && value !== null
-    && !(Array.isArray(value) && value.length === 0))
-    .map(([key, value]) => [key, Array.isArray(value) ? value.map((one) =>
-      (typeof one === 'object' ? JSON.stringify(one) : one)).join(', ') : String(value)]);
-  return folded('The plan, with defaults filled in', table('Plan', ['member', 'value'], rows));
+  const members = Object.entries(plan).filter(([key, value]) => key !== 'changes' && value !== null
+    && !(Array.isArray(value) && value.length === 0));
+  return folded('The plan, with defaults filled in', facts(members.map(([key, value]) =>
+    [key, Array.isArray(value) ? value.map((one) =>
+      (typeof one === 'object' ? JSON.stringify(one) : one)).join(', ') : String(value)])));
 }
 
 // Command `devices`: one table of what the list says, and one of limits per device.

@@ -40,9 +40,12 @@ function judged(rows, noun, name) {
   const all = `${exact(rows.length)} ${noun}${rows.length === 1 ? '' : 's'}`;
   if (bad.length > 0) return `${bad.length} of ${all} failed: ${names(bad)}.`;
   if (unsure.length > 0) return `${unsure.length} of ${all} could not be decided: ${names(unsure)}.`;
-  const skipped = rows.filter((row) => row.status === 'skip').length;
-  return `${all} passed${skipped > 0 ? `, ${skipped} of them skipped` : ''}.`
-    .replace(/^1 (\w+) passed, 1 of them skipped/, '1 $1 skipped');
+  const passed = rows.filter((row) => row.status === 'pass').length;
+  if (passed === rows.length) return `${all} passed.`;
+  const others = [...new Set(rows.map((row) => row.status))].filter((status) => status !== 'pass')
+    .map((status) => `${rows.filter((row) => row.status === status).length} `
+      + `${{skip: 'skipped', deviation: 'deviating'}[status] || clean(status)}`);
+  return `${passed} of ${all} passed, ${others.join(', ')}.`;
 }
 
 function comparedSentence(comparison) {
@@ -55,12 +58,13 @@ function comparedSentence(comparison) {
     : `Of ${counted.length} figure${counted.length === 1 ? '' : 's'} that count: ${parts.join(', ')}.`;
 }
 
-// As a shell would take it back.
+// As a shell would take it back. Lines break between arguments, not at their hyphens.
 function commandLine(argv) {
-  return argv.map((word) => {
+  return argv.flatMap((word) => {
     const text = clean(word);
-    return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-  }).join(' ');
+    const quoted = /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+    return [h('span', {class: 'argument'}, quoted), ' '];
+  });
 }
 
 function startedText(startedAt) {

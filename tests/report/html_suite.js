@@ -166,8 +166,16 @@ async function structureProblems(page, document) {
   }, document.verdict);
 }
 
+// A window as high as the page, and a moment for the charts: a screenshot of the full page would
+// change the size while they are painted.
 async function shoot(page, name) {
-  if (folder) await page.screenshot({path: path.join(folder, `${name}.png`), fullPage: true});
+  if (!folder) return;
+  const viewport = page.viewport();
+  const height = await page.evaluate(() => document.documentElement.scrollHeight);
+  await page.setViewport({...viewport, height: Math.min(height, 12000)});
+  await new Promise((resolve) => { setTimeout(resolve, 300); });
+  await page.screenshot({path: path.join(folder, `${name}.png`)});
+  await page.setViewport(viewport);
 }
 
 async function checkSingle(browser, work, name, document) {
