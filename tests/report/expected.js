@@ -142,4 +142,32 @@ function expectedCharts(document) {
   return charts;
 }
 
-module.exports = {expectedCharts};
+// Paths of numbers that the page must show somewhere. Absent ones are left out.
+function requiredPaths(document) {
+  const paths = [['exit_code'], ['wall_s']];
+  document.results.forEach(({metrics}, i) => {
+    const put = (...path) => paths.push(['results', i, 'metrics', ...path]);
+    if (metrics.latency) {
+      for (const percent of Object.keys(metrics.latency.percentiles_ns)) put('latency', 'percentiles_ns', percent);
+      for (const key of ['max_ns', 'min_ns', 'mean_ns', 'samples']) put('latency', key);
+    }
+    for (const [group, keys] of Object.entries({bandwidth: ['gbit_per_s', 'msg_per_s'],
+      cpu: ['utilization', 'us_per_message'], rnr: ['nominal_ns', 'measured_ns'], cost: ['ns_per_request'],
+      scale: ['speedup'], overrun: ['delivered', 'lost']})) {
+      if (metrics[group]) keys.forEach((key) => put(group, key));
+    }
+    Object.keys(metrics.counters || {}).forEach((name) => put('counters', name));
+  });
+  document.gates.forEach((gate, i) => ['observed', 'bound', 'limit', 'samples_needed'].forEach((key) =>
+    paths.push(['gates', i, key])));
+  (document.modes ? document.modes.rows : []).forEach((_, i) =>
+    ['p50_ns', 'p99_ns', 'max_ns', 'utilization'].forEach((key) => paths.push(['modes', 'rows', i, key])));
+  (document.comparison ? document.comparison.rows : []).forEach((_, i) =>
+    ['base', 'new', 'ratio', 'ratio_low', 'margin'].forEach((key) =>
+      paths.push(['comparison', 'rows', i, key])));
+  return paths.filter((path) => typeof path.reduce((value, key) =>
+    (value === null || value === undefined ? value : value[key]), document) === 'number')
+    .map((path) => JSON.stringify(path));
+}
+
+module.exports = {expectedCharts, requiredPaths};

@@ -6,11 +6,12 @@ const os = require('os');
 const path = require('path');
 const {execFileSync} = require('child_process');
 const made = require('./documents.js');
-const {expectedCharts} = require('./expected.js');
+const {expectedCharts, requiredPaths} = require('./expected.js');
 
 const [cache, program, records, folder] = process.argv.slice(2);
 const puppeteer = require(path.join(cache, 'node_modules', 'puppeteer-core'));
 const kDesktop = {width: 1280, height: 900};
+const kMostRows = 500;  // of a table of the page
 const kPhone = {width: 375, height: 800, deviceScaleFactor: 2};
 
 let failures = 0;
@@ -95,6 +96,13 @@ async function valueProblems(page, documents) {
     if (typeof wanted !== 'number' || Number(value) !== wanted) problems.push(`${where} is ${value}, not ${wanted}`);
     if (!/\d/.test(shown)) problems.push(`${where} shows "${shown}"`);
   }
+  const there = new Set(values.map(([index, where]) => `${index} ${where}`));
+  documents.forEach((document, index) => {
+    if (document.results.length > kMostRows) return;
+    for (const where of requiredPaths(document)) {
+      if (!there.has(`${index} ${where}`)) problems.push(`${where} is not shown`);
+    }
+  });
   return [values.length, problems];
 }
 
