@@ -32,7 +32,7 @@ const kinds = {
   bytes: {unit: 'bytes', show: bytesText},
   gbit: {unit: 'Gb/s', show: (v) => `${digits(v)} Gb/s`},
   perSecond: {unit: 'per second', show: (v) => (Math.abs(v) >= 1e6 ? `${digits(v / 1e6)} M/s`
-    : `${digits(v, 6)}/s`)},
+    : `${Math.abs(v) >= 1000 ? exact(Math.round(v)) : digits(v)}/s`)},
   share: {unit: 'of 1', show: (v) => `${digits(v * 100, 3)} %`},
   percent: {unit: '%', show: (v) => `${digits(v, 3)} %`},
   ppm: {unit: 'ppm', show: (v) => `${digits(v, 3)} ppm`},
