@@ -147,19 +147,38 @@ function axis(look, title, more = {}) {
     ticks: {color: look.faint, maxRotation: 0, autoSkipPadding: 12, ...more.ticks}};
 }
 
-// A logarithmic axis of times in ns, ticks at 1, 2 and 5 of a decade.
+// A logarithmic axis of times in ns.
 function timeAxis(look, title, more = {}) {
-  return axis(look, title, {type: 'logarithmic', ...more, ticks: {...more.ticks,
-    callback(value) { return niceTick(value, this) ? kinds.ns.show(value) : null; }}});
+  return logAxis(look, title, kinds.ns.show, more);
 }
 
-// Whether a logarithmic axis names this value: the fewer, the more decades it has.
-function niceTick(value, scale) {
-  const lead = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
-  const decades = Math.log10(scale.max / Math.max(scale.min, 1e-9));
-  if (decades < 0.15) return true;
-  const leads = decades < 1 ? [1, 2, 3, 4, 5, 7] : decades < 2.5 ? [1, 2, 5] : [1];
-  return leads.some((wanted) => Math.abs(lead - wanted) < 1e-6);
+function logAxis(look, title, show, more = {}) {
+  return axis(look, title, {type: 'logarithmic', afterBuildTicks: logTicks, ...more,
+    ticks: {autoSkip: false, ...more.ticks, callback: (value) => show(value)}});
+}
+
+// Digits at which a logarithmic axis is labelled: the richest list that leaves labels their room.
+const kLeads = [[1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]];
+
+function logTicks(scale) {
+  const {min, max, chart} = scale;
+  const [pixels, room] = scale.isHorizontal() ? [chart.width * 0.8, 62] : [chart.height * 0.7, 20];
+  const perDecade = pixels / Math.log10(max / min);
+  const lead = (value) => Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9) * 1e6) / 1e6;
+  for (const leads of kLeads) {
+    const ticks = scale.ticks.filter((tick) => tick.value >= min && leads.includes(lead(tick.value)));
+    const tight = ticks.some((tick, i) => i > 0
+      && Math.log10(tick.value / ticks[i - 1].value) * perDecade < room);
+    if (ticks.length > 1 && !tight) {
+      scale.ticks = ticks;
+      return;
+    }
+  }
+  // Less than one digit wide, or very many decades.
+  const every = Math.ceil(Math.log10(max / min) * room / pixels);
+  const decades = scale.ticks.filter((tick) => lead(tick.value) === 1);
+  scale.ticks = decades.length > 1 ? decades.filter((_, i) => i % every === 0)
+    : [{value: min}, {value: max}];
 }
 
 // Not more points than can be told apart: every n-th, and the last.

@@ -128,8 +128,7 @@ function histogramConfig(look, entry) {
     scales: {
       x: timeAxis(look, 'latency, log scale', {min: bins[0].from, max: bins[bins.length - 1].to,
         offset: false}),
-      y: axis(look, 'samples, log scale', {type: 'logarithmic', min: 0.5,
-        ticks: {callback(value) { return value >= 1 && niceTick(value, this) ? exact(value) : null; }}}),
+      y: logAxis(look, 'samples, log scale', (value) => (value < 1 ? null : exact(value)), {min: 0.5}),
     },
     plugins: {legend: {display: false}, tooltip: {callbacks: {
       title: (items) => (items.length
