@@ -127,7 +127,7 @@ function histogramConfig(look, entry) {
     barPercentage: 1, categoryPercentage: 0.96, minBarLength: 2}]}, options: {
     scales: {
       x: timeAxis(look, 'latency, log scale', {min: bins[0].from, max: bins[bins.length - 1].to,
-        offset: false}),
+        offset: false, grid: {offset: false}}),
       y: logAxis(look, 'samples, log scale', (value) => (value < 1 ? null : exact(value)), {min: 0.5}),
     },
     plugins: {legend: {display: false}, tooltip: {callbacks: {
