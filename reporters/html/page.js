@@ -32,13 +32,25 @@ function oneReport(doc) {
 
 function severalReports(docs) {
   return [
-    h('header', {class: 'verdict several'}, h('h1', null, `${exact(docs.length)} verbscope reports`)),
+    severalHead(docs),
     overviewSection(docs),
     section('Report against report', overlayFigure(docs), figuresTable(docs)),
     docs.map((doc, i) => h('details', {class: 'report', open: i < kOpenAtFirst, id: `report-${i}`},
       h('summary', null, badge(doc.json.verdict), ' ', doc.name, ' ',
         h('small', null, startedText(doc.json.started_at))),
       lazyReport(doc, i < kOpenAtFirst)))];
+}
+
+// The worst of their verdicts gives the colour.
+const kWorstFirst = ['error', 'fail', 'inconclusive', 'pass'];
+
+function severalHead(docs) {
+  const counts = kWorstFirst.map((verdict) =>
+    [verdict, docs.filter((doc) => doc.json.verdict === verdict).length]).filter(([, count]) => count > 0);
+  const said = counts.map(([verdict, count]) => `${exact(count)} ${verdict}`).join(', ');
+  document.title = `${exact(docs.length)} verbscope reports: ${said}`;
+  return h('header', {class: `verdict ${counts.length > 0 ? counts[0][0] : ''}`, 'data-verdict': counts[0] && counts[0][0]},
+    h('h1', null, `${exact(docs.length)} verbscope reports`), h('p', {class: 'reason'}, said));
 }
 
 // A report's body is made when it is opened: two hundred at once would keep the browser busy.
@@ -55,7 +67,7 @@ function lazyReport(doc, now) {
 function overviewSection(docs) {
   const [rows, note] = capRows(docs.map((doc, i) => [
     h('a', {href: `#report-${i}`}, doc.name), badge(doc.json.verdict), reason(doc),
-    startedText(doc.json.started_at), doc.json.tool.version]));
+    h('span', {class: 'range'}, startedText(doc.json.started_at)), doc.json.tool.version]));
   return section('Verdicts', table('All reports', ['report', 'verdict', 'why', 'started', 'tool version'],
     rows), note);
 }

@@ -81,7 +81,10 @@ function devicesSection(doc) {
   const devices = doc.json.devices || [];
   if (devices.length === 0) return null;
   return section('Devices', devices.map((device) => h('div', {class: 'device'},
-    h('h3', null, String(device.name)), facts(plainPairs(device)), nestedTables(device))));
+    h('h3', null, String(device.name)),
+    device.error && h('p', {class: 'warning'}, errorSentence(device.error),
+      device.error.next_step && ` Next: ${sentence(device.error.next_step)}`),
+    facts(plainPairs(device)), nestedTables({...device, error: null}))));
 }
 
 function plainPairs(object) {

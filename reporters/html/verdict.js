@@ -19,14 +19,18 @@ function gateText(gate) {
     : gate.expression;
 }
 
-function stop(text) {
-  return /[.!?]$/.test(text) ? text : `${text}.`;
+// A text of the document as a sentence of its own.
+function sentence(text) {
+  const whole = clean(text);
+  const begun = /^[a-z]+[ ,]/.test(whole) ? whole[0].toUpperCase() + whole.slice(1) : whole;
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
 function errorSentence(error) {
   const side = error.side === 'peer' ? 'On the other side' : 'On this side';
-  const parts = [`${side}: ${stop(clean(error.message))}`];
-  if (error.cause) parts.push(stop(clean(error.cause)));
+  const message = clean(error.message);
+  const parts = [`${side}: ${/[.!?]$/.test(message) ? message : `${message}.`}`];
+  if (error.cause) parts.push(sentence(error.cause));
   if (error.status) parts.push(`Completion status ${clean(error.status)}.`);
   return parts.join(' ');
 }
@@ -82,7 +86,7 @@ function verdictHead(doc, level) {
       h('span', {class: 'word'}, json.verdict.toUpperCase()), ' ', h('span', {class: 'of'}, json.command)),
     h('p', {class: 'reason'}, reason(doc)),
     json.error && json.error.next_step && h('p', {class: 'next'}, h('b', null, 'Next: '),
-      stop(json.error.next_step)),
+      sentence(json.error.next_step)),
     h('p', {class: 'command'}, h('code', null, commandLine(json.argv))),
     facts([['started', startedText(json.started_at)], ['took', number(doc, ['wall_s'], 's')],
       ['hosts', json.loopback ? `${facing} (loopback)` : facing],
