@@ -44,7 +44,8 @@ function table(caption, columns, rows) {
   const heads = columns.map((column) => (typeof column === 'string' ? {text: column} : column));
   const body = rows.map((row) => tableRow(heads, row.cells || row, row.class));
   const classes = ['scroll', rows.length <= 12 && 'brief', heads.length > 8 && 'wide'];
-  return h('div', {class: classes.filter((one) => one).join(' '), tabindex: '0', role: 'region', 'aria-label': caption},
+  return h('div', {class: classes.filter((one) => one).join(' '), tabindex: '0', role: 'region',
+    'aria-label': caption},
     h('table', null,
       h('caption', null, caption),
       h('thead', null, h('tr', null, heads.map((head) =>

@@ -49,7 +49,8 @@ function severalHead(docs) {
     [verdict, docs.filter((doc) => doc.json.verdict === verdict).length]).filter(([, count]) => count > 0);
   const said = counts.map(([verdict, count]) => `${exact(count)} ${verdict}`).join(', ');
   document.title = `${exact(docs.length)} verbscope reports: ${said}`;
-  return h('header', {class: `verdict ${counts.length > 0 ? counts[0][0] : ''}`, 'data-verdict': counts[0] && counts[0][0]},
+  const worst = counts.length > 0 ? counts[0][0] : '';
+  return h('header', {class: `verdict ${worst}`, 'data-verdict': worst},
     h('h1', null, `${exact(docs.length)} verbscope reports`), h('p', {class: 'reason'}, said));
 }
 

@@ -40,7 +40,7 @@ function bandwidthTable(entries) {
     metricNumber(entry, ['bandwidth', 'gbit_per_s'], 'gbit'),
     metricNumber(entry, ['bandwidth', 'msg_per_s'], 'perSecond'),
     metricNumber(entry, ['bandwidth', 'messages'], 'count'),
-    metricNumber(entry, ['bandwidth', 'bytes'], 'bytes'),
+    metricNumber(entry, ['bandwidth', 'bytes'], 'amount'),
     metricNumber(entry, ['bandwidth', 'seconds'], 's')]);
 }
 

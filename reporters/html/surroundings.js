@@ -24,8 +24,7 @@ function sideRows(doc, key) {
     ['kind', device.kind], ['provider', device.provider], ['firmware', device.firmware],
     ['link layer', device.link_layer], ['link', device.link], ['ICRC', device.icrc],
     ['port state', device.state], ['active MTU', value(['device', 'active_mtu_bytes'], 'bytes')],
-    ['GID', gid && [String(gid.value).split(':').flatMap((part, i) =>
-      (i === 0 ? [part] : [':', h('wbr'), part])), h('small', null, ` index ${gid.index}, ${[gid.type, gid.netdev].filter((part) => part).join(', ')}`)]],
+    ['GID', gid && gidText(gid)],
     ['NUMA node', value(['device', 'numa_node'], 'count')],
     ['inline limit', value(['device', 'inline_bytes'], 'bytes')],
     ['clock', clock.source && `${clock.source}${clock.invariant ? ', invariant' : ''}`],
@@ -41,6 +40,14 @@ function sideRows(doc, key) {
 
 // Rows that are never the same on two sides, and mean nothing by it.
 const kDiffersAnyhow = /^(role|host|GID|clock (drift|rate|resolution|read takes)|.*pause.*)$/;
+
+// May be broken after a colon: it is the longest word of the table.
+function gidText(gid) {
+  const value = String(gid.value).split(':').flatMap((part, i) =>
+    (i === 0 ? [part] : [':', h('wbr'), part]));
+  const about = [`index ${gid.index}`, gid.type, gid.netdev].filter((part) => part).join(', ');
+  return [value, h('small', null, ` ${about}`)];
+}
 
 function text(cell) {
   return cell instanceof Node ? cell.textContent : Array.isArray(cell) ? cell.map(text).join('')

@@ -30,6 +30,7 @@ const kinds = {
   s: {unit: 's', show: (v) => kinds.ns.show(v * 1e9)},
   hz: {unit: 'Hz', show: (v) => scaled(v, [[1e9, 'GHz'], [1e6, 'MHz'], [1e3, 'kHz'], [1, 'Hz']])},
   bytes: {unit: 'bytes', show: bytesText},
+  amount: {unit: 'bytes', show: (v) => scaled(v, [[1e12, 'TB'], [1e9, 'GB'], [1e6, 'MB'], [1e3, 'kB'], [0, 'B']])},
   gbit: {unit: 'Gb/s', show: (v) => `${digits(v)} Gb/s`},
   perSecond: {unit: 'per second', show: (v) => (Math.abs(v) >= 1e6 ? `${digits(v / 1e6)} M/s`
     : `${Math.abs(v) >= 1000 ? exact(Math.round(v)) : digits(v)}/s`)},
@@ -42,12 +43,12 @@ const kinds = {
   plain: {unit: '', show: (v) => digits(v)},
 };
 
+// A size that somebody chose: never rounded.
 function bytesText(value) {
   for (const [size, unit] of [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB']]) {
-    if (value >= size && (value * 16) % size === 0) return `${exact(value / size)} ${unit}`;
+    if (value >= size && value % size === 0) return `${exact(value / size)} ${unit}`;
   }
-  if (value < 1e6) return `${exact(value)} B`;
-  return scaled(value, [[1e12, 'TB'], [1e9, 'GB'], [1e6, 'MB']]);
+  return `${exact(value)} B`;
 }
 
 // The kind that a unit of a gate or of a comparison means.

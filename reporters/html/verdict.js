@@ -7,7 +7,9 @@ function reason(doc) {
     judged(json.checks, 'check', (check) => check.name), comparedSentence(json.comparison)];
   const said = sentences.filter((sentence) => sentence);
   if (said.length > 0) return said.join(' ');
-  if (json.results.some((result) => !result.complete)) return 'The run broke off; what is here was measured until then.';
+  if (json.results.some((result) => !result.complete)) {
+    return 'The run broke off; what is here was measured until then.';
+  }
   return {pass: 'The run completed.', fail: 'A verification failed.',
     inconclusive: 'The samples do not suffice for a verdict.'}[json.verdict] || '';
 }
@@ -80,7 +82,8 @@ function startedText(startedAt) {
 function verdictHead(doc, level) {
   const {json} = doc;
   const sign = {pass: '✓', fail: '✗', error: '✗', inconclusive: '?'}[json.verdict];
-  const facing = json.remote && !json.loopback ? `${json.local.host || '?'} and ${json.remote.host || '?'}` : json.local.host;
+  const facing = json.remote && !json.loopback
+    ? `${json.local.host || '?'} and ${json.remote.host || '?'}` : json.local.host;
   return h('header', {class: `verdict ${json.verdict}`, 'data-verdict': json.verdict},
     h(`h${level}`, null, h('span', {class: 'sign', 'aria-hidden': 'true'}, sign), ' ',
       h('span', {class: 'word'}, json.verdict.toUpperCase()), ' ', h('span', {class: 'of'}, json.command)),
