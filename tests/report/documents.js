@@ -4,9 +4,10 @@
 
 const clone = (value) => JSON.parse(JSON.stringify(value));
 
-// Everything that could end an element, an attribute or a line, or turn the text around.
-const kHostile = '</script><script>window.broken=1</script><!-- ]]> "\' & , ; \n\t\u0007\u001b[31m '
-  + '\u202Egnp.exe <img src=x onerror="window.broken=1"> https://example.invalid/x';
+// Everything that could end an element, an attribute or a line, or turn the text around. The comment
+// comes last: it would hide what follows.
+const kHostile = '</script><script>window.broken=1</script><img src=x onerror="window.broken=1"> ]]> '
+  + '"\' & , ; \n\t\u0007\u001b[31m \u202Egnp.exe https://example.invalid/x <!-- ';
 
 function point(size, more = {}) {
   return {op: 'send', size_bytes: size, qps: 1, wait: 'busy', ...more};

@@ -82,7 +82,9 @@ async function open(browser, file, viewport, scheme) {
   await page.goto(`file://${file}`, {waitUntil: 'load', timeout: 120000});
   const ready = await page.evaluate(() => 'ready' in document.documentElement.dataset);
   if (!ready) page.problems.push('the page did not come up');
-  if (await page.evaluate(() => 'broken' in window)) page.problems.push('a text of the document ran as a script');
+  if (await page.evaluate(() => 'broken' in window || document.querySelector('main img, main script'))) {
+    page.problems.push('a text of the document became markup');
+  }
   return page;
 }
 
