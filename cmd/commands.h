@@ -19,6 +19,7 @@ struct Command {
 };
 
 Command AddCompare(CLI::App& app);
+Command AddAb(CLI::App& app, DeviceProvider& provider);
 Command AddCqOverrun(CLI::App& app, DeviceProvider& provider);
 Command AddCqScale(CLI::App& app, DeviceProvider& provider);
 Command AddDevices(CLI::App& app, DeviceProvider& provider);

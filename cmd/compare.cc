@@ -118,18 +118,6 @@ Expected<Comparison> RunComparison(const CompareCommandOptions& options) {
                   .margins = std::move(*margins)});
 }
 
-void SetOutcome(bool require_decision, Record& record) {
-  record.verdict = "pass";
-  record.exit_code = 0;
-  if (AnyWorse(*record.comparison)) {
-    record.verdict = "fail";
-    record.exit_code = ExitCode(ErrorClass::kVerification);
-  } else if (require_decision && AnyUndecided(*record.comparison)) {
-    record.verdict = "inconclusive";
-    record.exit_code = ExitCode(ErrorClass::kInconclusive);
-  }
-}
-
 int RunCommand(const CompareCommandOptions& options, const std::vector<std::string>& argv) {
   Record record;
   Output output(options.output, "compare", argv, record);
@@ -139,7 +127,7 @@ int RunCommand(const CompareCommandOptions& options, const std::vector<std::stri
   Expected<Comparison> comparison = RunComparison(options);
   if (!comparison) return output.Fail(std::move(comparison.error()));
   record.comparison = std::move(*comparison);
-  SetOutcome(options.require_decision, record);
+  JudgeComparison(options.require_decision, record);
   return output.Finish();
 }
 

@@ -99,6 +99,7 @@ int Main(const std::vector<std::string>& argv) {
   commands.push_back(AddServe(app, provider));
   commands.push_back(AddDevices(app, provider));
   commands.push_back(AddReport(app));
+  commands.push_back(AddAb(app, provider));
   const bool known = argv.size() < 2 || argv[1].starts_with("-") ||
                      std::any_of(commands.begin(), commands.end(), [&](const Command& command) {
                        return command.app->get_name() == argv[1];

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cmd/judgement_lines.h"
 #include "cmd/version.h"
 #include "core/host/host.h"
 #include "core/record/record_json.h"
@@ -68,6 +69,9 @@ Output::Output(const OutputOptions& options, std::string command,
 void Output::Notice(const std::string& text) {
   {
     const std::lock_guard lock(mutex_);
+    // What several runs of one command have to say alike is said once.
+    const bool known = std::ranges::find(record_.notices, text) != record_.notices.end();
+    if (known) return;
     record_.notices.push_back(text);
   }
   Say("note: " + text);
@@ -107,13 +111,7 @@ int Output::Finish(bool text) {
                                    record_.error->side == Side::kPeer ? "the peer reports: " : "",
                                    record_.error->ToText()));
   }
-  for (const CheckRow& check : record_.checks) {
-    if (check.status != "fail") continue;
-    WriteStandardError(fmt::format(
-        "check failed: {}: {}{}; expected {}", Printable(check.name), Printable(check.observed),
-        check.why.empty() ? "" : " (" + Printable(check.why) + ")", Printable(check.expected)));
-    break;
-  }
+  for (const std::string& line : JudgementLines(record_)) WriteStandardError(line);
   // A failure without results leaves standard output empty: its one sentence is on standard error.
   std::string out;
   if (options_.json) {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cmd/commands.h"
+#include "cmd/documents.h"
 #include "cmd/output.h"
-#include "cmd/read_record.h"
 #include "cmd/result_files.h"
 #include "core/record/record_json.h"
 #include "reporters/json.h"
@@ -105,7 +105,7 @@ int RunReport(const ReportOptions& options, const std::vector<std::string>& argv
   if (Status status = files.Check(); !status) return output.Fail(std::move(status.error()));
   std::vector<Record> records;
   for (const std::string& path : options.documents) {
-    Expected<Record> record = ReadRecord(path);
+    Expected<Record> record = ReadDocument(path);
     if (!record) return output.Fail(std::move(record.error()));
     records.push_back(std::move(*record));
   }

@@ -104,10 +104,6 @@ std::string Percentile(const LatencyMetrics& latency, std::string_view percent) 
 // "send 64 bytes, …, requester, run 1": the columns before the figures.
 std::string Subject(const Result& result) {
   std::string text = PointText(result.point);
-  if (result.point.busy_share_percent) {
-    text += fmt::format(", {:g} % of busy", *result.point.busy_share_percent);
-  }
-  if (result.point.moderation) text += ", events " + *result.point.moderation;
   text += ", " + result.side;
   if (result.set) text += ", set " + *result.set;
   if (result.run > 0) text += fmt::format(", run {}", result.run);

@@ -55,10 +55,6 @@ std::string ResultName(const Record& record, const Result& result) {
   // what stays.
   if (point.busy_share_percent) point.rate_per_s.reset();
   std::string name = fmt::format("{}: {}", record.command, PointText(point));
-  if (point.busy_share_percent) {
-    name += fmt::format(", at {:g} % of busy", *point.busy_share_percent);
-  }
-  if (point.moderation) name += ", events " + *point.moderation;
   name += ", " + result.side;
   if (result.set) name += ", set " + *result.set;
   if (result.run > 0) name += fmt::format(", run {}", result.run);

@@ -37,8 +37,9 @@ TEST(ResultNameTest, AShareOfBusyPollingStandsForTheRateItCameTo) {
   record.results[0].point.busy_share_percent = 80;
   record.results[0].point.rate_per_s = 123456.5;
   record.results[0].point.moderation = "16:8us";
-  EXPECT_EQ(ResultName(record, record.results[0]),
-            "send-lat: send 64 bytes, 1 QP, wait busy, at 80 % of busy, events 16:8us, requester");
+  EXPECT_EQ(
+      ResultName(record, record.results[0]),
+      "send-lat: send 64 bytes, 1 QP, wait busy, 80 % of busy, events held back 16:8us, requester");
 }
 
 TEST(ResultNameTest, EveryPointHasTheSameMembers) {

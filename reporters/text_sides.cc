@@ -42,7 +42,8 @@ std::string HostText(const SideRecord& side, std::string_view host, const Canvas
                          fmt::join(side.pinned_cpus, "+"));
   }
   const bool verbose = canvas.options().verbose;
-  return Joined({std::string(host), canvas.Safe(side.role), canvas.Safe(side.cpu), pinned,
+  return Joined({std::string(host), canvas.Safe(side.role), canvas.Safe(side.cpu),
+                 Named("governor", canvas.Safe(side.governor)), pinned,
                  verbose ? canvas.Safe(side.os) : "", Named("kernel", canvas.Safe(side.kernel))});
 }
 

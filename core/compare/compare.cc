@@ -260,4 +260,16 @@ bool AnyUndecided(const Comparison& comparison) {
          });
 }
 
+void JudgeComparison(bool require_decision, Record& record) {
+  record.verdict = "pass";
+  record.exit_code = 0;
+  if (AnyWorse(*record.comparison)) {
+    record.verdict = "fail";
+    record.exit_code = ExitCode(ErrorClass::kVerification);
+  } else if (require_decision && AnyUndecided(*record.comparison)) {
+    record.verdict = "inconclusive";
+    record.exit_code = ExitCode(ErrorClass::kInconclusive);
+  }
+}
+
 }  // namespace verbscope

@@ -48,6 +48,8 @@ Expected<Comparison> Compare(std::span<const Record> base, std::span<const Recor
 // What a comparison comes to.
 bool AnyWorse(const Comparison& comparison);      // a gated metric is proven worse
 bool AnyUndecided(const Comparison& comparison);  // a gated one is not decided, or there is none
+// The verdict and exit code of a record whose comparison is filled.
+void JudgeComparison(bool require_decision, Record& record);
 
 }  // namespace verbscope
 

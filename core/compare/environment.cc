@@ -39,6 +39,7 @@ void AddSide(const std::string& name, const SideRecord& side, FieldTexts& fields
   fields.emplace_back(name + ".os", side.os);
   fields.emplace_back(name + ".kernel", side.kernel);
   fields.emplace_back(name + ".cpu", side.cpu);
+  fields.emplace_back(name + ".governor", side.governor);
   fields.emplace_back(
       name + ".pinned_cpus",
       side.pinned_cpus.empty() ? "none" : fmt::format("{}", fmt::join(side.pinned_cpus, "+")));

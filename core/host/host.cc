@@ -35,6 +35,15 @@ std::string CpuName(const utsname& system) {
   return name.empty() ? system.machine : name;
 }
 
+// Of the first CPU that this thread may use.
+std::string GovernorOf(const std::vector<int>& cpus) {
+  const std::string path = fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor",
+                                       cpus.empty() ? 0 : cpus.front());
+  std::string name = ReadSystemFile(path.c_str());
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
 }  // namespace
 
 SideRecord DescribeHost(std::string role) {
@@ -47,6 +56,7 @@ SideRecord DescribeHost(std::string role) {
   side.kernel = system.release;
   side.cpu = CpuName(system);
   std::vector<int> cpus = ThreadCpus();
+  side.governor = GovernorOf(cpus);
   if (static_cast<long>(cpus.size()) < sysconf(_SC_NPROCESSORS_ONLN)) {
     side.pinned_cpus = std::move(cpus);
   }

@@ -29,6 +29,8 @@ std::string PointText(const Point& point, WithSize with_size) {
   if (!point.wait.empty()) text += ", wait " + point.wait;
   if (point.spin_ns) text += ":" + DurationText(*point.spin_ns);
   if (point.rate_per_s) text += fmt::format(", {:g} messages/s offered", *point.rate_per_s);
+  if (point.busy_share_percent) text += fmt::format(", {:g} % of busy", *point.busy_share_percent);
+  if (point.moderation) text += fmt::format(", events held back {}", *point.moderation);
   if (point.tx_depth) text += fmt::format(", {} in flight", *point.tx_depth);
   if (point.timer_code) text += fmt::format(", timer code {}", *point.timer_code);
   if (point.post_list) text += fmt::format(", {} per post", *point.post_list);

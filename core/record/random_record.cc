@@ -200,6 +200,7 @@ class Maker {
     side.host = Coin() ? Text() : "";
     side.os = Text();
     side.kernel = Text();
+    side.governor = Coin() ? Text() : "";
     side.cpu = Text();
     for (uint32_t i = 0, n = Below(3); i < n; ++i) side.pinned_cpus.push_back(static_cast<int>(i));
     side.device = Maybe([this] { return MakeDevice(); });

@@ -242,7 +242,8 @@ struct SideRecord {
   std::string os;
   std::string kernel;
   std::string cpu;
-  std::vector<int> pinned_cpus;
+  std::string governor = {};  // of the frequency of its CPUs: "performance"; empty: not shown
+  std::vector<int> pinned_cpus = {};
   std::optional<DeviceRecord> device;
   std::optional<ClockRecord> clock;
   std::optional<JitterFloor> jitter_floor = {};

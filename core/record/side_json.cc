@@ -126,6 +126,7 @@ OrderedJson ToJson(const SideRecord& side) {
       {"os", TextOrNull(side.os)},
       {"kernel", TextOrNull(side.kernel)},
       {"cpu", TextOrNull(side.cpu)},
+      {"governor", TextOrNull(side.governor)},
       {"pinned_cpus", side.pinned_cpus},
       {"device", side.device ? DeviceJson(*side.device) : OrderedJson(nullptr)},
       {"clock", side.clock ? ClockJson(*side.clock) : OrderedJson(nullptr)},
@@ -142,6 +143,7 @@ Expected<SideRecord> SideFromJson(const json& object) {
   GetText(fields, "os", side.os);
   GetText(fields, "kernel", side.kernel);
   GetText(fields, "cpu", side.cpu);
+  if (object.contains("governor")) GetText(fields, "governor", side.governor);
   fields.GetArray("pinned_cpus", side.pinned_cpus, kMaxCpus);
   GetObject(fields, "device", DeviceFromJson, side.device);
   GetObject(fields, "clock", ClockFromJson, side.clock);

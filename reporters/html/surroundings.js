@@ -19,7 +19,7 @@ function sideRows(doc, key) {
   const clock = side.clock || {};
   const floor = side.jitter_floor;
   return [['role', side.role], ['host', side.host], ['system', side.os], ['kernel', side.kernel],
-    ['processor', side.cpu], ['pinned to CPUs', (side.pinned_cpus || []).join(', ')],
+    ['processor', side.cpu], ['frequency governor', side.governor], ['pinned to CPUs', (side.pinned_cpus || []).join(', ')],
     ['device', [device.name, device.port !== undefined && `port ${device.port}`].filter((part) => part).join(' ')],
     ['kind', device.kind], ['provider', device.provider], ['firmware', device.firmware],
     ['link layer', device.link_layer], ['link', device.link], ['ICRC', device.icrc],

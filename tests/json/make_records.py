@@ -138,7 +138,7 @@ def side(role, host, software):
     }
     return {
         "role": role, "host": host, "os": "Debian GNU/Linux 12 (bookworm)",
-        "kernel": "6.1.0-28-amd64", "cpu": "AMD EPYC 7B13", "pinned_cpus": [2], "device": device,
+        "kernel": "6.1.0-28-amd64", "cpu": "AMD EPYC 7B13", "governor": None if software else "performance", "pinned_cpus": [2], "device": device,
         "clock": {"source": "tsc", "invariant": True, "hz": 2449999872.0, "drift_ppm": 0.21,
                   "resolution_ns": 0.408, "overhead_ns": 9.8},
         "jitter_floor": None,
