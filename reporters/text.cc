@@ -113,10 +113,9 @@ std::string RenderText(const Record& record, const TextOptions& options) {
   Canvas canvas(options);
   DrawTitle(record, canvas);
   // Where two sets are only compared, this host has no part in what they say.
-  if (!record.comparison || !record.results.empty()) {
-    DrawSides(record, canvas);
-    DrawResults(record, canvas);
-  }
+  if (!record.comparison || !record.results.empty()) DrawSides(record, canvas);
+  // Single runs of sets that are compared are for whoever asks for all.
+  if (!record.comparison || options.verbose) DrawResults(record, canvas);
   DrawChecks(record.checks, canvas);
   DrawGates(record.gates, canvas);
   if (record.comparison) DrawComparison(*record.comparison, canvas);

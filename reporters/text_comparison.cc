@@ -145,7 +145,7 @@ void DrawShifts(const Comparison& comparison, const ComparisonRow& of, Canvas& c
     const double fresh = static_cast<double>(row->fresh_ns);
     canvas.Line("  " + Cell(canvas.Safe("p" + row->percent), kMetricColumns) +
                 PadLeft(TimeText(base), kValueColumns) + PadLeft(TimeText(fresh), kValueColumns) +
-                PadLeft(base > 0 ? ChangeText(fresh / base) : "-", 11));
+                PadLeft(base > 0 ? ChangeText(fresh / base) : "-", 13));
   }
 }
 

@@ -245,6 +245,7 @@ std::string BandwidthText(const Result& result) {
 std::string PointText(const Result& result, bool with_size, const Canvas& canvas) {
   std::string text =
       canvas.Safe(PointText(result.point, with_size ? WithSize::kYes : WithSize::kNo));
+  if (result.set) text += ", set " + canvas.Safe(*result.set);
   if (result.side != "requester") text += ", seen by the " + canvas.Safe(result.side);
   return text;
 }

@@ -25,7 +25,7 @@ bool SameTable(const Result& a, const Result& b) {
   const auto definition = [](const Result& result) {
     return result.metrics.latency ? result.metrics.latency->definition : std::string();
   };
-  return x == y && a.side == b.side && definition(a) == definition(b);
+  return x == y && a.side == b.side && a.set == b.set && definition(a) == definition(b);
 }
 
 std::vector<Group> Grouped(const std::vector<Result>& results) {

@@ -20,8 +20,8 @@ namespace verbscope {
 namespace {
 
 // They decide how long, how often or in what detail is looked, and change no figure of a run.
-constexpr std::array<std::string_view, 6> kWithoutInfluence = {
-    "changes", "command", "deadline_ns", "interval_ns", "p99_limit_ns", "repeat"};
+constexpr std::array<std::string_view, 7> kWithoutInfluence = {
+    "changes", "command", "deadline_ns", "extend_to_ns", "interval_ns", "p99_limit_ns", "repeat"};
 
 std::string JsonText(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();

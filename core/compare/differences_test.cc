@@ -41,6 +41,7 @@ TEST(ParameterDifferencesTest, WhatChangesNoFigureDoesNotCount) {
   Record fresh = kReport;
   fresh.plan->repeat = 10;
   fresh.plan->interval_ns = 1'000'000'000;
+  fresh.plan->extend_to_ns = 1'000'000'000;
   fresh.plan->deadline_ns = 1'000'000'000;
   fresh.plan->p99_limit_ns = 1000;
   fresh.plan->changes.push_back({"qps", "8", "1", "the server's limit"});

@@ -109,6 +109,35 @@ for role, soft_serves in (("RxeServes", False), ("SoftServes", True)):
         with case(f"TheProgramItself{role}{family}"):
             program_case(soft_serves, *addresses)
 
+
+
+def gated(*args):
+    """A short run of rxe against the soft device at the other end of the cable. Both sides sleep: two pollers on the
+    guest's two CPUs would leave rxe's own work to the ticks of the scheduler, some 4 ms, now and then."""
+    with server("--device", "soft:link=udp,addr=10.9.0.2", "--once", "--json", prefix=PEER) as (serving, port):
+        result = run("send-lat", "10.9.0.2", "--port", port, "--device", "rxe0", "--gid-index", 1, "-n", 100,
+                     "--warmup", 10, "--wait", "event", "--peer", "wait=event", *args, "--json")
+        served = serving.wait(20)
+    expect(result.code == served.code, f"{result}; server: {served}")
+    return result
+
+
+with case("ABaselineFailsOnASlowCableAndPassesWhenItIsMended"):
+    baseline = DOCUMENTS.parent / "baseline.json"
+    expect(gated("--json-file", baseline).code == 0, "the baseline")
+    limit = ("--baseline", baseline, "--assert", "p50<=baseline*5")
+    with spoiled(("v0", "v1"), "delay", "5ms"):
+        slow = gated(*limit)
+    expect(slow.code == 3 and slow.doc["gates"][0]["observed"] > 4e6, f"slow: {slow}; {slow.doc['gates']}")
+    mended = gated(*limit)
+    expect(mended.code == 0 and mended.doc["gates"][0]["status"] == "pass", f"mended: {mended}; {mended.doc['gates']}")
+
+with case("CountersOfTheKernelsDeviceAreInTheResultAndInAssertions"):
+    counted = gated("--assert", "counter.rcvd_pkts{side=requester}>=100", "--assert", "counter.sent_pkts{side=requester}>=100",
+                    "--assert", "counter.retry_exceeded_err{side=requester}==0")
+    expect(counted.code == 0, f"{counted}; {counted.doc['gates']}")
+    expect(counted.doc["gates"][0]["observed"] < 10000, str(counted.doc["gates"]))
+
 with case("ThePortThatTheKernelHoldsIsSaidWithTheChoices"):
     for device in ("soft:link=udp", "soft:link=udp,addr=10.9.0.1"):
         result = run("send-lat", "--loopback", "--device", device, "--json")
