@@ -13,8 +13,6 @@ function comparisonName(comparison, row) {
 // Per row: the band of the margin, the interval upon it, the ratio as a mark.
 function ratioConfig(look, rows, names) {
   const verdictColour = (row) => look.verdicts[row.verdict] || look.ink;
-  const reach = Math.max(0.02, ...rows.flatMap((row) => [row.margin, Math.abs(row.ratio - 1),
-    Math.abs((row.ratio_low ?? row.ratio) - 1), Math.abs((row.ratio_high ?? row.ratio) - 1)]));
   const marks = {type: 'line', label: 'ratio new / base', showLine: false, data: rows.map((row) => row.ratio),
     pointStyle: rows.map((row) => kShapeOfVerdict[row.verdict] || 'circle'), pointRadius: 7,
     pointBorderColor: rows.map(verdictColour), pointBackgroundColor: rows.map(verdictColour),
@@ -24,17 +22,33 @@ function ratioConfig(look, rows, names) {
       : [row.ratio_low, row.ratio_high])), backgroundColor: rows.map((row) =>
       faded(verdictColour(row), 0.7)), minBarLength: 2, grouped: false};
   const margin = {label: 'margin: smaller changes are none', order: 2, barThickness: 20, grouped: false,
-    data: rows.map((row) => [1 - row.margin, 1 + row.margin]), backgroundColor: faded('#888888', 0.25)};
+    data: rows.map((row) => [1 / (1 + row.margin), 1 + row.margin]), backgroundColor: faded('#888888', 0.25)};
   return {type: 'bar', data: {labels: names, datasets: [marks, interval, margin]}, options: {
     indexAxis: 'y', interaction: {axis: 'y', mode: 'index'},
-    scales: {x: axis(look, 'new / base; 1 is no change', {min: 1 - reach * 1.15, max: 1 + reach * 1.15,
-      ticks: {includeBounds: false, callback: (value) => digits(value, 3)},
-      grid: {color: (context) => (context.tick && Math.abs(context.tick.value - 1) < 1e-9
-        ? look.faint : look.grid)}}), y: labelAxis(look)},
+    scales: {x: ratioAxis(look, rows), y: labelAxis(look)},
     plugins: {legend: {labels: {generateLabels: () => ratioLegend(look)}, onClick: () => {}},
       tooltip: {callbacks: {label: (item) => `${item.dataset.label}: ${Array.isArray(item.raw)
         ? item.raw.map((value) => digits(value)).join(' … ') : digits(item.raw)}`}}},
   }};
+}
+
+// Linear around 1; logarithmic where something changed by more than a factor of kLinearReach.
+function ratioAxis(look, rows) {
+  const kLinearReach = 2;
+  const values = rows.flatMap((row) => [1 / (1 + row.margin), 1 + row.margin, row.ratio,
+    row.ratio_low ?? row.ratio, row.ratio_high ?? row.ratio]).filter((value) => value > 0);
+  const low = Math.min(...values);
+  const high = Math.max(...values);
+  const title = 'new / base; 1 is no change';
+  const grid = {color: (context) => (context.tick && Math.abs(context.tick.value - 1) < 1e-9
+    ? look.faint : look.grid)};
+  if (high > kLinearReach || low < 1 / kLinearReach) {
+    return logAxis(look, `${title}; log scale`, (value) => digits(value, 3),
+      {min: low / 1.2, max: high * 1.2, grid});
+  }
+  const reach = Math.max(0.02, high - 1, 1 - low) * 1.15;
+  return axis(look, title, {min: 1 - reach, max: 1 + reach, grid,
+    ticks: {includeBounds: false, callback: (value) => digits(value, 3)}});
 }
 
 function ratioLegend(look) {

@@ -79,14 +79,23 @@ function startedText(startedAt) {
     : `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
+// Nothing proven worse is no proof that nothing is: a comparison without a decision does not look
+// like one that passed.
+function undecided(json) {
+  return json.verdict === 'pass' && json.comparison
+    && json.comparison.rows.some((row) => row.gated && row.verdict === 'undecided');
+}
+
 function verdictHead(doc, level) {
   const {json} = doc;
-  const sign = {pass: '✓', fail: '✗', error: '✗', inconclusive: '?'}[json.verdict];
+  const open = undecided(json);
+  const look = open ? 'inconclusive' : json.verdict;
+  const sign = {pass: '✓', fail: '✗', error: '✗', inconclusive: '?'}[look];
   const facing = json.remote && !json.loopback
     ? `${json.local.host || '?'} and ${json.remote.host || '?'}` : json.local.host;
-  return h('header', {class: `verdict ${json.verdict}`, 'data-verdict': json.verdict},
+  return h('header', {class: `verdict ${look}`, 'data-verdict': json.verdict},
     h(`h${level}`, null, h('span', {class: 'sign', 'aria-hidden': 'true'}, sign), ' ',
-      h('span', {class: 'word'}, json.verdict.toUpperCase()), ' ', h('span', {class: 'of'}, json.command)),
+      h('span', {class: 'word'}, open ? 'UNDECIDED' : json.verdict.toUpperCase()), ' ', h('span', {class: 'of'}, json.command)),
     h('p', {class: 'reason'}, reason(doc)),
     json.error && json.error.next_step && h('p', {class: 'next'}, h('b', null, 'Next: '),
       sentence(json.error.next_step)),
