@@ -121,9 +121,11 @@ function rnrTables(doc) {
 function countersSection(doc) {
   const rows = doc.entries.flatMap((entry) => Object.keys(entry.result.metrics.counters || {})
     .map((name) => ({name, entry})));
-  const still = ({name, entry}) => entry.result.metrics.counters[name] === 0;
-  return section('Device counters', counterTable('Counters that moved', rows.filter((row) => !still(row))),
-    folded('Counters that did not move', counterTable('Counters that did not move', rows.filter(still))));
+  const moved = rows.filter(({name, entry}) => entry.result.metrics.counters[name] !== 0);
+  const names = new Set(moved.map(({name}) => name));
+  const still = [...new Set(rows.map(({name}) => name))].filter((name) => !names.has(name));
+  return section('Device counters', counterTable('Counters that moved', moved),
+    still.length > 0 && folded('Counters that did not move', h('p', null, still.map(clean).join(', '))));
 }
 
 function counterTable(caption, rows) {

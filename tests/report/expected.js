@@ -156,7 +156,9 @@ function requiredPaths(document) {
       scale: ['speedup'], overrun: ['delivered', 'lost']})) {
       if (metrics[group]) keys.forEach((key) => put(group, key));
     }
-    Object.keys(metrics.counters || {}).forEach((name) => put('counters', name));
+    // Those that did not move are a list of names.
+    Object.entries(metrics.counters || {}).filter(([, change]) => change !== 0)
+      .forEach(([name]) => put('counters', name));
   });
   document.gates.forEach((gate, i) => ['observed', 'bound', 'limit', 'samples_needed'].forEach((key) =>
     paths.push(['gates', i, key])));
