@@ -28,7 +28,7 @@ constexpr uint32_t kMaxRuns = 1000;
 struct AbOptions {
   std::array<std::string, 2> sets;  // A, B
   uint32_t runs = kDefaultRuns;     // of each
-  std::vector<std::string> margins;
+  std::string margins;
   bool require_decision = false;
   OutputOptions output;
 };
@@ -70,8 +70,9 @@ Expected<Side> ParseSide(const std::string& command, std::vector<std::string> wo
     app.parse(words);
   } catch (const CLI::ParseError& problem) {
     return Fail(Usage(fmt::format("{}: {}", who, problem.what()),
-                      fmt::format("see verbscope {} --help; options of both sets stand behind the "
-                                  "command, those of one in --a or --b",
+                      fmt::format("see verbscope {} --help; options of ab stand before the "
+                                  "command, those of both sets behind it, those of one in --a or "
+                                  "--b; ab takes no assertions, what it judges is B against A",
                                   command)));
   }
   Expected<Plan> plan = MakePlan(options.plan, command);
@@ -104,7 +105,7 @@ class AbRun {
   }
 
   Status Conclude() {
-    Expected<Margins> margins = ParseMargins(options_.margins);
+    Expected<Margins> margins = ParseMargins(Elements(options_.margins));
     if (!margins) return Fail(std::move(margins.error()));
     Expected<Comparison> comparison =
         Compare(sides_[0].records, sides_[1].records,
@@ -142,6 +143,8 @@ class AbRun {
     for (const CheckRow& check : run.checks) KeepCheck(check);
     if (status && run.error) status = verbscope::Fail(*run.error);
     if (status && run.exit_code != 0) status = verbscope::Fail(FailedRun(run));
+    if (!status) NameRun(set, side.records.size(), status.error());
+    if (set == 0 && run.plan) record_.plan = run.plan;  // with what the server lowered
     side.records.push_back(std::move(run));
     return status;
   }
@@ -153,6 +156,15 @@ class AbRun {
       record_.checks.push_back(check);
     } else if (known->status != "fail" && check.status == "fail") {
       *known = check;
+    }
+  }
+
+  // Where it broke, and what is different about many runs with one server.
+  void NameRun(size_t set, size_t run, Error& error) const {
+    error.message.insert(0, fmt::format("run {} of set {}: ", run, Letter(set)));
+    const bool first = set == 0 && run == 0;
+    if (!first && error.next_step.empty() && error.error_class == ErrorClass::kSetup) {
+      error.next_step = "start the server without --once: each run connects to it anew";
     }
   }
 
@@ -205,7 +217,7 @@ int RunCommand(AbOptions options, const std::vector<std::string>& rest, DevicePr
   if (Status status = output.CheckDestinations(); !status) {
     return output.Fail(std::move(status.error()));
   }
-  if (Expected<Margins> margins = ParseMargins(options.margins); !margins) {
+  if (Expected<Margins> margins = ParseMargins(Elements(options.margins)); !margins) {
     return output.Fail(std::move(margins.error()));
   }
   AbRun run(options, std::move(*sides), provider, output, record);
@@ -235,8 +247,7 @@ Command AddAb(CLI::App& app, DeviceProvider& provider) {
   command
       ->add_option("--margin", options->margins,
                    "change in percent that is none (default: 3); METRIC=PERCENT for one metric")
-      ->delimiter(',')
-      ->expected(1)
+      ->join(',')
       ->type_name("PERCENT");
   command->add_flag("--require-decision", options->require_decision,
                     "exit 4 while a gated metric is undecided");

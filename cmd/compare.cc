@@ -12,6 +12,7 @@
 #include "cmd/commands.h"
 #include "cmd/documents.h"
 #include "cmd/output.h"
+#include "cmd/signals.h"
 #include "core/record/record.h"
 
 namespace verbscope {
@@ -48,17 +49,6 @@ void AddCompareOptions(CLI::App& app, CompareCommandOptions& options) {
   app.add_flag("--require-decision", options.require_decision,
                "exit 4 while a gated metric is undecided");
   AddOutputOptions(app, options.output);
-}
-
-// None of an empty text.
-std::vector<std::string> Elements(const std::string& list) {
-  std::vector<std::string> elements;
-  for (size_t from = 0; from < list.size();) {
-    const size_t end = std::min(list.find(',', from), list.size());
-    elements.push_back(list.substr(from, end - from));
-    from = end + 1;
-  }
-  return elements;
 }
 
 // The same file twice in one set would make its runs count double and prove anything.
@@ -121,11 +111,14 @@ Expected<Comparison> RunComparison(const CompareCommandOptions& options) {
 int RunCommand(const CompareCommandOptions& options, const std::vector<std::string>& argv) {
   Record record;
   Output output(options.output, "compare", argv, record);
-  if (Status status = output.CheckDestinations(); !status) {
+  std::vector<std::string> inputs = options.base;
+  inputs.insert(inputs.end(), options.fresh.begin(), options.fresh.end());
+  if (Status status = output.CheckDestinations(inputs); !status) {
     return output.Fail(std::move(status.error()));
   }
   Expected<Comparison> comparison = RunComparison(options);
   if (!comparison) return output.Fail(std::move(comparison.error()));
+  if (Status status = CheckInterrupt(); !status) return output.Fail(std::move(status.error()));
   record.comparison = std::move(*comparison);
   JudgeComparison(options.require_decision, record);
   return output.Finish();

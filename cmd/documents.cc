@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cmd/signals.h"
 #include "core/base/file_descriptor.h"
 #include "core/record/record_json.h"
 
@@ -48,21 +50,32 @@ nlohmann::json Parse(const std::string& text) {
   return deep ? nlohmann::json(nlohmann::json::value_t::discarded) : parsed;
 }
 
+// Until there is something to read, or an end; a signal ends the wait, not only the process.
+Status AwaitReadable(int fd) {
+  pollfd fds[] = {{.fd = fd, .events = POLLIN, .revents = 0},
+                  {.fd = ProcessInterrupt().fd(), .events = POLLIN, .revents = 0}};
+  while (::poll(fds, 2, -1) < 0 && errno == EINTR) {
+  }
+  return CheckInterrupt();
+}
+
 }  // namespace
 
 Expected<std::string> ReadTextFile(const std::string& path, size_t max_bytes) {
   FileDescriptor owned;
   int fd = STDIN_FILENO;
   if (path != "-") {
-    owned.Reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // A pipe that nobody writes to yet opens at once, and is waited for below.
+    owned.Reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!owned) return Fail(CallError(ErrorClass::kUsage, "open", Shown(path), errno));
     fd = owned.get();
   }
   std::string text;
   char part[65536];
   for (;;) {
+    if (Status status = AwaitReadable(fd); !status) return Fail(std::move(status.error()));
     const ssize_t count = ::read(fd, part, sizeof(part));
-    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0) return Fail(CallError(ErrorClass::kUsage, "read", Shown(path), errno));
     if (count == 0) return text;
     text.append(part, static_cast<size_t>(count));

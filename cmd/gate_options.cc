@@ -30,7 +30,10 @@ Status ReadAssertions(const GateOptions& options, Gates& gates) {
   }
   if (!options.file.empty()) {
     Expected<std::string> text = ReadTextFile(options.file, kMaxAssertsBytes);
-    if (!text) return Fail(NameOption(std::move(text.error()), "--asserts", options.file));
+    if (!text) {
+      text.error().message.insert(0, "--asserts ");
+      return Fail(std::move(text.error()));
+    }
     Expected<std::vector<Assertion>> parsed = ParseAssertions(*text);
     if (!parsed) return Fail(NameOption(std::move(parsed.error()), "--asserts", options.file));
     // A gate that is empty by accident would let everything through.
@@ -98,6 +101,12 @@ void AddGateOptions(CLI::App& app, GateOptions& options, bool extends) {
       ->type_name("TIME");
 }
 
+std::vector<std::string> InputsOf(const GateOptions& options) {
+  std::vector<std::string> inputs = options.baselines;
+  if (!options.file.empty()) inputs.push_back(options.file);
+  return inputs;
+}
+
 Expected<Gates> MakeGates(const GateOptions& options, std::string_view command, Plan* plan) {
   Gates gates;
   if (Status status = ReadAssertions(options, gates); !status) {
@@ -113,7 +122,10 @@ Expected<Gates> MakeGates(const GateOptions& options, std::string_view command, 
   }
   for (const std::string& path : options.baselines) {
     Expected<Record> baseline = ReadDocument(path);
-    if (!baseline) return Fail(NameOption(std::move(baseline.error()), "--baseline", path));
+    if (!baseline) {
+      baseline.error().message.insert(0, "--baseline ");
+      return Fail(std::move(baseline.error()));
+    }
     gates.baselines.push_back(std::move(*baseline));
   }
   if (Status status = CheckBaselines(gates, command); !status) {

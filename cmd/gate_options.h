@@ -26,6 +26,9 @@ struct GateOptions {
 // All of them for a command whose points can be measured on; without `extends` no --max-duration.
 void AddGateOptions(CLI::App& app, GateOptions& options, bool extends);
 
+// The files that they are read from.
+std::vector<std::string> InputsOf(const GateOptions& options);
+
 // Parsed and checked for the command, before any traffic; baselines are read. With
 // --on-inconclusive extend, sets plan->extend_to_ns. `plan`: null for a command without one.
 // kUsage.

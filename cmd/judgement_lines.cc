@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/record/point_text.h"
 #include "core/record/record_json.h"
@@ -21,6 +22,11 @@ std::string Grouped(uint64_t count) {
 
 std::string ValueText(const std::optional<double>& value, const std::string& unit) {
   if (!value) return "not known";
+  if (unit == "ns") {
+    for (const auto& [name, ns] : {std::pair("s", 1e9), {"ms", 1e6}, {"us", 1e3}}) {
+      if (*value >= ns) return fmt::format("{:.4g} {}", *value / ns, name);
+    }
+  }
   return unit.empty() ? fmt::format("{:.6g}", *value) : fmt::format("{:.6g} {}", *value, unit);
 }
 

@@ -11,6 +11,16 @@ Error NameOption(Error error, const std::string& option, const std::string& valu
   return error;
 }
 
+std::vector<std::string> Elements(const std::string& list) {
+  std::vector<std::string> elements;
+  for (size_t from = 0; from < list.size();) {
+    const size_t end = std::min(list.find(',', from), list.size());
+    elements.push_back(list.substr(from, end - from));
+    from = end + 1;
+  }
+  return elements;
+}
+
 void AddOutputOptions(CLI::App& app, OutputOptions& options) {
   app.add_flag("--json", options.json, "the result as one JSON document on standard output");
   for (size_t i = 0; i < FileFormats().size(); ++i) {

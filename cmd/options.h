@@ -115,6 +115,9 @@ void AddTimedStepOptions(CLI::App& app, PlanOptions& options);
 // Parsed and validated; kUsage with the option's name otherwise.
 Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command);
 
+// The elements of "a,b,c"; none of an empty text.
+std::vector<std::string> Elements(const std::string& list);
+
 // Puts "--option value: " in front of the message of a failed parse.
 Error NameOption(Error error, const std::string& option, const std::string& value);
 // What `parse` makes of a text that was given, into `field`, which stays as it is without one.

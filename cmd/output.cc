@@ -144,6 +144,12 @@ void Output::WriteFiles() {
   if (!problems.empty()) files_.Replace(records);
 }
 
-Status Output::CheckDestinations() { return files_.Check(); }
+Status Output::CheckDestinations(std::span<const std::string> inputs) {
+  if (Status status = files_.CheckInputs(inputs); !status) {
+    files_ = ResultFiles({});  // not even what went wrong is written there
+    return status;
+  }
+  return files_.Check();
+}
 
 }  // namespace verbscope

@@ -34,7 +34,8 @@ class Output {
 
   // Before a command does its work: whether its result can be kept in every file asked for. A run
   // of minutes whose result has nowhere to go is refused at once. Fails with the usage class.
-  Status CheckDestinations();
+  // None of the files that it reads, `inputs`, is written over.
+  Status CheckDestinations(std::span<const std::string> inputs = {});
 
   // Writes the report and returns the exit code of the process. Exactly once. `text` false: no text
   // report, for a command that has printed its own lines.

@@ -21,7 +21,7 @@ int Run(const Options& options, const std::string& name, DeviceProvider& provide
         const std::vector<std::string>& argv) {
   Record record;
   Output output(options.output, name, argv, record);
-  if (Status status = output.CheckDestinations(); !status) {
+  if (Status status = output.CheckDestinations(InputsOf(options.gates)); !status) {
     return output.Fail(std::move(status.error()));
   }
   Expected<Plan> plan = MakePlan(options.command.plan, name);

@@ -16,6 +16,7 @@
 #include "cmd/documents.h"
 #include "cmd/output.h"
 #include "cmd/result_files.h"
+#include "cmd/signals.h"
 #include "core/record/record_json.h"
 #include "reporters/json.h"
 
@@ -41,15 +42,8 @@ Status CheckInputs(const ReportOptions& options) {
   if (std::ranges::count(options.documents, "-") > 1) {
     return Fail(UsageError("standard input is named twice", "name - once"));
   }
-  for (const std::string& document : options.documents) {
-    for (size_t i = 0; i < options.output.files.size(); ++i) {
-      const std::string& file = options.output.files[i];
-      std::error_code none;  // not there: then they are not the same
-      if (file.empty() || !std::filesystem::equivalent(document, file, none)) continue;
-      return Fail(UsageError(fmt::format("{} {}: this is one of the documents to read",
-                                         FileFormats()[i].option, Printable(file)),
-                             "give another file name"));
-    }
+  if (Status status = ResultFiles(options.output.files).CheckInputs(options.documents); !status) {
+    return status;
   }
   const std::string single = options.output.json ? "--json" : "";
   const std::string file = ResultFiles(options.output.files).OptionsOfOneRecord();
@@ -62,6 +56,17 @@ Status CheckInputs(const ReportOptions& options) {
   return {};
 }
 
+// Whether what is in a document that says it passed bears it out.
+bool ShowsAPass(const Record& record) {
+  const auto fails = [](const GateRow& gate) { return gate.outcome.status == "fail"; };
+  const bool empty = record.results.empty() && record.checks.empty() && !record.comparison &&
+                     record.command != "devices";
+  return record.verdict == "pass" && !record.error && !empty &&
+         std::ranges::none_of(record.gates, fails) &&
+         std::ranges::find(record.checks, "fail", &CheckRow::status) == record.checks.end() &&
+         std::ranges::find(record.results, false, &Result::complete) == record.results.end();
+}
+
 // From best to worst: a run that broke says less than one that failed.
 int WorstExitCode(std::span<const Record> records) {
   constexpr std::array kFromBest = {0, 4, 3, 6, 5, 2, 130, 1};
@@ -69,8 +74,8 @@ int WorstExitCode(std::span<const Record> records) {
   for (const Record& record : records) {
     const auto found = std::ranges::find(kFromBest, record.exit_code);
     size_t rank = static_cast<size_t>(found - kFromBest.begin());
-    // Codes that no version gives, and a code that the verdict contradicts.
-    if (found == kFromBest.end() || (rank == 0 && record.verdict != "pass")) {
+    // Codes that no version gives, a code that the verdict contradicts, and a pass for nothing.
+    if (found == kFromBest.end() || (rank == 0 && !ShowsAPass(record))) {
       rank = kFromBest.size() - 1;
     }
     worst = std::max(worst, rank);
@@ -109,6 +114,7 @@ int RunReport(const ReportOptions& options, const std::vector<std::string>& argv
     if (!record) return output.Fail(std::move(record.error()));
     records.push_back(std::move(*record));
   }
+  if (Status status = CheckInterrupt(); !status) return output.Fail(std::move(status.error()));
   int code = options.verdict ? WorstExitCode(records) : 0;
   const int failed = ExitCode(ErrorClass::kUsage);
   for (const Error& problem : files.Write(records)) {

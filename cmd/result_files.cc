@@ -84,6 +84,19 @@ Error UsageError(std::string message, std::string next_step) {
   return error;
 }
 
+// A new file beside `path`, to be renamed to it. What another process left there, or still writes,
+// stays as it is.
+FileDescriptor CreateBeside(const std::string& path, std::string& name) {
+  constexpr int kTries = 100;
+  FileDescriptor file;
+  for (int i = 0; i < kTries && !file; ++i) {
+    name = fmt::format("{}.{}-{}.tmp", path, ::getpid(), i);
+    file.Reset(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file && errno != EEXIST) break;
+  }
+  return file;
+}
+
 }  // namespace
 
 std::span<const FileFormat> FileFormats() { return kFormats; }
@@ -130,7 +143,33 @@ Status ResultFiles::Check() {
   return first;
 }
 
+Status ResultFiles::CheckInputs(std::span<const std::string> inputs) const {
+  for (const std::string& input : inputs) {
+    for (size_t i = 0; i < paths_.size(); ++i) {
+      std::error_code none;  // not there: then they are not the same
+      if (paths_[i].empty() || !std::filesystem::equivalent(input, paths_[i], none)) continue;
+      return Fail(UsageError(fmt::format("{} {}: this is one of the files to read",
+                                         kFormats[i].option, Printable(paths_[i])),
+                             fmt::format("give {} another name", kFormats[i].option)));
+    }
+  }
+  return {};
+}
+
 Status ResultFiles::CheckName(size_t index) const {
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat stream = {};
+    struct stat target = {};
+    const bool same = ::fstat(fd, &stream) == 0 && S_ISREG(stream.st_mode) &&
+                      ::stat(paths_[index].c_str(), &target) == 0 &&
+                      stream.st_dev == target.st_dev && stream.st_ino == target.st_ino;
+    if (!same) continue;
+    return Fail(
+        UsageError(fmt::format("{} {} is where standard {} goes, which would be written over it",
+                               kFormats[index].option, Printable(paths_[index]),
+                               fd == STDOUT_FILENO ? "output" : "error"),
+                   fmt::format("give {} a file of its own", kFormats[index].option)));
+  }
   if (paths_[index] != "-") return {};
   return Fail(UsageError(
       fmt::format("{} -: standard output carries the report, or with --json the document",
@@ -169,9 +208,8 @@ Status ResultFiles::CheckOpen(size_t index) const {
   } else {
     // Permissions do not say it all (read-only or special file systems): the beginning of writing
     // does.
-    const std::string temporary = Temporary(index);
-    const FileDescriptor file(
-        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    std::string temporary;
+    const FileDescriptor file = CreateBeside(path, temporary);
     if (!file) error = errno;
     if (file) ::unlink(temporary.c_str());
   }
@@ -206,13 +244,13 @@ Status ResultFiles::WriteOne(size_t index, const std::string& text) const {
 
 Status ResultFiles::WriteBeside(size_t index, const std::string& text) const {
   const std::string& path = paths_[index];
-  const std::string temporary = Temporary(index);
+  std::string temporary;
+  FileDescriptor file = CreateBeside(path, temporary);
+  if (!file) return Fail(CannotWrite(index, "open", errno));
   const auto fail = [&](std::string_view call, int error) {
     ::unlink(temporary.c_str());
     return Fail(CannotWrite(index, call, error));
   };
-  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file) return fail("open", errno);
   if (const int error = WriteAll(file.get(), text); error != 0) return fail("write", error);
   if (::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) return fail("fsync", errno);
   file.Reset();
@@ -233,12 +271,10 @@ Status ResultFiles::WriteInPlace(size_t index, const std::string& text) const {
 Error ResultFiles::CannotWrite(size_t index, std::string_view call, int errno_value) const {
   Error error = CallError(ErrorClass::kUsage, call, Printable(paths_[index]), errno_value);
   error.next_step =
-      fmt::format("give {} a path in a folder you can write to", kFormats[index].option);
+      errno_value == ENOSPC || errno_value == EDQUOT
+          ? fmt::format("make room there, or give {} a path elsewhere", kFormats[index].option)
+          : fmt::format("give {} a path in a folder you can write to", kFormats[index].option);
   return error;
-}
-
-std::string ResultFiles::Temporary(size_t index) const {
-  return fmt::format("{}.{}.tmp", paths_[index], ::getpid());
 }
 
 }  // namespace verbscope

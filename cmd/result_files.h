@@ -47,6 +47,9 @@ class ResultFiles {
   // of the usage class. Files with a problem are not written afterwards, the others are.
   Status Check();
 
+  // None of `inputs` ("-" aside) may be written over.
+  Status CheckInputs(std::span<const std::string> inputs) const;
+
   // Writes all, or what Check found no problem with. The problems that came up now.
   std::vector<Error> Write(std::span<const Record> records);
   // The record changed after Write: what can be replaced is written again. Pipes had theirs.
@@ -60,7 +63,6 @@ class ResultFiles {
   Status WriteBeside(size_t index, const std::string& text) const;
   Status WriteInPlace(size_t index, const std::string& text) const;
   Error CannotWrite(size_t index, std::string_view call, int errno_value) const;
-  std::string Temporary(size_t index) const;  // where a file is written before it is renamed
 
   FilePaths paths_;
   bool checked_ = false;

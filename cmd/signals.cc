@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <utility>
 
 namespace verbscope {
 namespace {
@@ -30,6 +31,14 @@ Interrupt& ProcessInterrupt() {
     sigaction(SIGPIPE, &action, nullptr);
   }
   return interrupt;
+}
+
+Status CheckInterrupt() {
+  if (!ProcessInterrupt().raised()) return {};
+  Error error;
+  error.error_class = ErrorClass::kInterrupted;
+  error.message = "interrupted by a signal; nothing was written";
+  return Fail(std::move(error));
 }
 
 }  // namespace verbscope

@@ -67,7 +67,7 @@ int RunCommand(const VerbCostOptions& options, DeviceProvider& provider,
                const std::vector<std::string>& argv) {
   Record record;
   Output output(options.output, "verb-cost", argv, record);
-  if (Status status = output.CheckDestinations(); !status) {
+  if (Status status = output.CheckDestinations(InputsOf(options.gates)); !status) {
     return output.Fail(std::move(status.error()));
   }
   Expected<CostPlan> plan = MakeCostPlan(options);

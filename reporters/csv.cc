@@ -37,7 +37,7 @@ void AddIdentity(size_t index, const Record& record, const Result& result, Row& 
                          {"run", std::to_string(result.run)},
                          {"set", result.set ? Printable(*result.set) : ""},
                          {"complete", YesNo(result.complete)}});
-  for (NamedText& member : PointMembers(result.point)) {
+  for (NamedText& member : PointColumns(result.point)) {
     row.emplace_back(member.name, std::move(member.value));
   }
 }

@@ -296,7 +296,7 @@ void AddRecord(const Record& record, const std::string& report, Families& famili
   UniqueNames names;
   for (const Result& result : record.results) {
     Labels labels = common;
-    for (const NamedText& member : PointMembers(result.point)) {
+    for (const NamedText& member : PointColumns(result.point)) {
       labels.Add(member.name, member.value);
     }
     labels.Add("side", result.side);

@@ -26,7 +26,7 @@ bool Measured(const Result& result) {
 
 }  // namespace
 
-std::vector<NamedText> PointMembers(const Point& point) {
+std::vector<NamedText> PointColumns(const Point& point) {
   return {{"op", Printable(point.op)},
           {"size_bytes", std::to_string(point.size_bytes)},
           {"qps", std::to_string(point.qps)},

@@ -21,7 +21,7 @@ struct NamedText {
 
 // Every member of a point, under its JSON name; the same names in the same order for every point.
 // Values are printable.
-std::vector<NamedText> PointMembers(const Point& point);
+std::vector<NamedText> PointColumns(const Point& point);
 
 // "send-lat: send 64 bytes, 1 QP, wait busy, requester": the same for the same measurement of
 // another day, so that a history can join on it. Set and run are named where there are several.

@@ -44,11 +44,11 @@ TEST(ResultNameTest, AShareOfBusyPollingStandsForTheRateItCameTo) {
 
 TEST(ResultNameTest, EveryPointHasTheSameMembers) {
   std::mt19937_64 random(1);
-  const auto first = PointMembers(Point());
+  const auto first = PointColumns(Point());
   for (int i = 0; i < 20; ++i) {
     const Record record = RandomRecord(random, /*hostile=*/true);
     for (const Result& result : record.results) {
-      const auto members = PointMembers(result.point);
+      const auto members = PointColumns(result.point);
       ASSERT_EQ(members.size(), first.size());
       for (size_t k = 0; k < first.size(); ++k) EXPECT_EQ(members[k].name, first[k].name);
     }

@@ -76,8 +76,8 @@ TEST(TextComparisonTest, EachMetricIsARowWithItsVerdict) {
 
 TEST(TextComparisonTest, WhereTheDistributionMovedIsShown) {
   const std::string text = Rendered(Compared());
-  EXPECT_TRUE(Contains(text, "  p10        1.000 us   1.100 us    +10.0 %\n")) << text;
-  EXPECT_TRUE(Contains(text, "    -50.0 %\n")) << text;
+  EXPECT_TRUE(Contains(text, "  p10        1.000 us   1.100 us      +10.0 %\n")) << text;
+  EXPECT_TRUE(Contains(text, "      -50.0 %\n")) << text;
 }
 
 TEST(TextComparisonTest, OfSeveralPointsOnlyThoseThatChangedShowTheirShifts) {

@@ -199,12 +199,18 @@ bool IsSoftware(const std::optional<DeviceRecord>& device) {
 void DrawTitle(const Record& record, Canvas& canvas) {
   const std::string title =
       fmt::format("{} {}", canvas.Safe(record.tool_name), canvas.Safe(record.command));
-  const std::string verdict = Upper(canvas.Safe(record.verdict));
+  // Nothing proven worse is no proof that nothing is.
+  const bool open = record.verdict == "pass" && record.comparison &&
+                    std::ranges::any_of(record.comparison->rows, [](const ComparisonRow& row) {
+                      return row.gated && row.verdict == "undecided";
+                    });
+  const std::string outcome = open ? "undecided" : record.verdict;
+  const std::string verdict = Upper(canvas.Safe(outcome));
   const std::string time = fmt::format("  {:.2f} s", record.wall_s);
   const size_t used = Columns(title) + Columns(verdict) + Columns(time);
   const size_t gap = used < canvas.width() ? canvas.width() - used : 2;
   canvas.Line(canvas.In(Ink::kBold, title) + std::string(gap, ' ') +
-              canvas.In(VerdictInk(record.verdict), verdict) + time);
+              canvas.In(VerdictInk(outcome), verdict) + time);
 }
 
 void DrawSides(const Record& record, Canvas& canvas) {

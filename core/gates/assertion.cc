@@ -122,8 +122,10 @@ Expected<Assertion> ParseAssertion(std::string_view text) {
   if (text.empty()) {
     status = Fail(Usage("the assertion is empty"));
   } else if (text.size() > kMaxAssertionBytes || assertion.text != text) {
-    status = Fail(
-        Usage(fmt::format("it is longer than {} bytes, or no plain text", kMaxAssertionBytes)));
+    status =
+        Fail(Usage(text.size() > kMaxAssertionBytes
+                       ? fmt::format("it is longer than {} bytes", kMaxAssertionBytes)
+                       : std::string("it holds bytes that are no plain text, such as a line end")));
   } else {
     status = ParseInto(text, assertion);
   }
@@ -135,6 +137,7 @@ Expected<Assertion> ParseAssertion(std::string_view text) {
 
 Expected<std::vector<Assertion>> ParseAssertions(std::string_view text) {
   std::vector<Assertion> assertions;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // as some editors begin a file
   for (size_t number = 1; !text.empty(); ++number) {
     const size_t end = text.find('\n');
     const std::string_view line = Trimmed(text.substr(0, end));

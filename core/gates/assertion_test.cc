@@ -132,6 +132,7 @@ TEST(Assertions, AFileOfThem) {
   ASSERT_EQ(assertions.size(), 2u);
   EXPECT_EQ(assertions[1].text, "p50<3us");
   EXPECT_TRUE(ParseAssertions("").value().empty());
+  EXPECT_EQ(ParseAssertions("\xEF\xBB\xBFp99<5us").value().size(), 1u);
   const auto wrong = ParseAssertions("p99<5us\np99.9x<5us");
   ASSERT_FALSE(wrong);
   EXPECT_THAT(wrong.error().message, HasSubstr("line 2: "));
@@ -159,7 +160,7 @@ TEST(Assertion, AScopeThatNoResultCanBeIn) {
   EXPECT_EQ(Refusal("p99{size=64}<5us", "send-lat"), "");
   EXPECT_THAT(Refusal("p99{size=128}<5us", "send-lat"), HasSubstr("128 bytes"));
   EXPECT_THAT(Refusal("p99{op=read}<5us", "send-lat"), HasSubstr("no results of op read"));
-  EXPECT_THAT(Refusal("p99{run=1}<5us", "send-lat"), HasSubstr("1 runs"));
+  EXPECT_THAT(Refusal("p99{run=1}<5us", "send-lat"), HasSubstr("1 run,"));
   EXPECT_THAT(Refusal("p99{side=local}<5us", "send-lat"), HasSubstr("side local"));
   EXPECT_THAT(Refusal("errors{size=64}==0", "send-lat"), HasSubstr("whole run"));
 }

@@ -44,6 +44,13 @@ void Decide(std::optional<double> low, std::optional<double> high, GateOp op, do
   }
 }
 
+// The fewest samples for a bound on the side that decides on passing: the lowest samples bound a
+// percentile from below as the highest do from above.
+double LeastFor(Percentile percentile, GateOp op) {
+  const Percentile mirrored(Percentile::kWhole - percentile.parts());
+  return static_cast<double>(MinSamplesOneSided(IsUpper(op) ? percentile : mirrored));
+}
+
 // Samples of the histogram that the limit says are too many above (below) it.
 uint64_t Beyond(const LatencyMetrics& latency, GateOp op, double limit) {
   uint64_t count = 0;
@@ -63,8 +70,8 @@ std::optional<uint64_t> NeededFor(const LatencyMetrics& latency, Percentile perc
   const double seen =
       static_cast<double>(Beyond(latency, op, limit)) / static_cast<double>(latency.samples);
   const double apart = std::abs(seen - share);
-  const double needed = std::max(kZ95 * kZ95 * q * (1 - q) / (apart * apart),
-                                 static_cast<double>(MinSamplesOneSided(percentile)));
+  const double needed =
+      std::max(kZ95 * kZ95 * q * (1 - q) / (apart * apart), LeastFor(percentile, op));
   std::optional<uint64_t> in_all = InAll(needed, latency.samples, effective);
   if (in_all) in_all = std::max(*in_all, latency.samples + 1);
   return in_all;
@@ -94,8 +101,7 @@ GateOutcome JudgePercentile(const LatencyMetrics& latency, Percentile percentile
   Decide(low, high, op, limit, outcome);
   if (outcome.status != "inconclusive") return outcome;
   if (!outcome.bound) {
-    outcome.samples_needed =
-        InAll(static_cast<double>(MinSamplesOneSided(percentile)), samples, effective);
+    outcome.samples_needed = InAll(LeastFor(percentile, op), samples, effective);
   } else {
     outcome.samples_needed = NeededFor(latency, percentile, op, limit, effective);
     if (!outcome.samples_needed) {
@@ -107,7 +113,7 @@ GateOutcome JudgePercentile(const LatencyMetrics& latency, Percentile percentile
 
 GateOutcome JudgeMean(const LatencyMetrics& latency, GateOp op, double limit) {
   const uint64_t samples = latency.samples;
-  const uint64_t effective = std::clamp<uint64_t>(EffectiveOf(kP50, latency), 1, samples);
+  const uint64_t effective = std::clamp<uint64_t>(EffectiveOfMean(latency), 1, samples);
   GateOutcome outcome{.observed = latency.mean_ns,
                       .limit = limit,
                       .samples = samples,

@@ -112,6 +112,20 @@ uint64_t EffectiveOf(Percentile percentile, const LatencyMetrics& latency) {
   return std::min(least, latency.samples);
 }
 
+uint64_t EffectiveOfMean(const LatencyMetrics& latency) {
+  uint64_t least = latency.samples;
+  for (const PercentileRow& row : latency.percentiles) {
+    least = std::min(least, row.effective_samples.value_or(least));
+  }
+  return least;
+}
+
+bool KnowsBursts(const LatencyMetrics& latency) {
+  return std::ranges::any_of(latency.percentiles, [](const PercentileRow& row) {
+    return row.effective_samples.has_value();
+  });
+}
+
 HistogramBucket AtRank(const LatencyMetrics& latency, uint64_t rank) {
   HistogramBucket bucket = latency.buckets.empty() ? HistogramBucket{} : latency.buckets.back();
   uint64_t seen = 0;

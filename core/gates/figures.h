@@ -29,6 +29,13 @@ std::optional<uint64_t> SamplesOf(const GateMetric& metric, const Result& result
 // reported, the worse of its neighbours'. All samples where it cannot be told.
 uint64_t EffectiveOf(Percentile percentile, const LatencyMetrics& latency);
 
+// The same for the mean, which bursts in any part of the distribution move: the least of all
+// percentiles' that are known.
+uint64_t EffectiveOfMean(const LatencyMetrics& latency);
+
+// Whether the run was long enough to tell whether its samples come in bursts.
+bool KnowsBursts(const LatencyMetrics& latency);
+
 // The bucket of the sample with this rank in ascending order, counted from 1 and clamped to what is
 // there, within [min, max]. Needs at least one sample.
 HistogramBucket AtRank(const LatencyMetrics& latency, uint64_t rank);

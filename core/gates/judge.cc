@@ -9,17 +9,12 @@
 #include "core/gates/bounds.h"
 #include "core/gates/figures.h"
 #include "core/record/point_text.h"
+#include "core/statistics/rank_sum.h"
 
 namespace verbscope {
 namespace {
 
 GateOutcome Failed(std::string why) { return {.status = "fail", .why = std::move(why)}; }
-
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 // What `baseline` stands for in a judgement of `result`; absent: the baselines have no such result.
 std::optional<double> BaselineOf(const Gates& gates, const GateMetric& metric,
@@ -27,13 +22,15 @@ std::optional<double> BaselineOf(const Gates& gates, const GateMetric& metric,
   std::vector<double> figures;
   for (const Record& baseline : gates.baselines) {
     for (const Result& known : baseline.results) {
-      if (known.point != result.point || known.side != result.side || !known.complete) continue;
+      if (Identity(known.point) != Identity(result.point) || known.side != result.side ||
+          !known.complete)
+        continue;
       const std::optional<double> figure = FigureOf(metric, known);
       if (figure) figures.push_back(*figure);
     }
   }
   if (figures.empty()) return std::nullopt;
-  return Median(std::move(figures));
+  return MedianOf(std::move(figures));
 }
 
 GateOutcome JudgeResult(const Assertion& assertion, const Result& result, double limit) {
@@ -47,6 +44,14 @@ GateOutcome JudgeResult(const Assertion& assertion, const Result& result, double
   }
   const std::optional<double> figure = FigureOf(metric, result);
   if (!figure) return Failed("the run could not tell it");
+  if (metric.kind == MetricKind::kStdev && result.metrics.latency->samples < 2) {
+    return {.status = "inconclusive",
+            .observed = figure,
+            .limit = limit,
+            .samples = 1,
+            .samples_needed = 2,
+            .why = "a single sample does not deviate"};
+  }
   GateOutcome outcome = JudgeExact(*figure, assertion.op, limit);
   outcome.samples = SamplesOf(metric, result);
   outcome.effective_samples = outcome.samples;
@@ -57,8 +62,13 @@ GateOutcome JudgeOne(const Gates& gates, const Assertion& assertion, const Resul
   double limit = assertion.limit;
   if (assertion.baseline_factor) {
     const std::optional<double> baseline = BaselineOf(gates, assertion.metric, result);
-    if (!baseline) return Failed("the baseline has no such figure of this result");
+    if (!baseline) {
+      GateOutcome outcome = Failed("the baseline has no result of the same point and side");
+      outcome.observed = FigureOf(assertion.metric, result);
+      return outcome;
+    }
     limit = *baseline * *assertion.baseline_factor;
+    if (!std::isfinite(limit)) return Failed("the baseline times the factor is no number");
   }
   GateOutcome outcome = JudgeResult(assertion, result, limit);
   if (!result.complete && outcome.status == "pass") {
@@ -144,7 +154,9 @@ std::vector<GateRow> Judge(const Gates& gates, std::span<const Result> results) 
   std::vector<GateRow> rows;
   for (const Assertion& assertion : gates.assertions) {
     if (assertion.metric.is_of_run()) continue;
-    rows.push_back(JudgeAssertion(gates, assertion, results));
+    GateRow row = JudgeAssertion(gates, assertion, results);
+    // What is about other results of the run says nothing about these.
+    if (!row.results.empty()) rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -160,7 +172,7 @@ std::vector<GateRow> Judge(const Gates& gates, const Record& record) {
     if (assertion.baseline_factor) {
       std::vector<double> errors;
       for (const Record& baseline : gates.baselines) errors.push_back(ErrorsOf(baseline));
-      const double limit = errors.empty() ? 0 : Median(std::move(errors));
+      const double limit = errors.empty() ? 0 : MedianOf(std::move(errors));
       row.outcome = JudgeExact(ErrorsOf(record), assertion.op, limit * *assertion.baseline_factor);
     } else {
       row.outcome = JudgeExact(ErrorsOf(record), assertion.op, assertion.limit);
@@ -196,7 +208,7 @@ int64_t MoreNs(std::span<const GateRow> gates, int64_t measured_ns, int64_t long
   // Nothing can be mended by more samples once an assertion has failed.
   if (VerdictOf(gates, OnInconclusive::kReport) != "inconclusive") return 0;
   const int64_t left_ns = longest_ns - measured_ns;
-  constexpr int64_t kLeastNs = 1'000'000;
+  constexpr int64_t kLeastNs = 50'000'000;
   if (left_ns < kLeastNs || measured_ns <= 0) return 0;
   // An estimate from few samples is rough: a little more than it asks for, so that one extension
   // mostly does.

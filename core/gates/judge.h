@@ -4,8 +4,8 @@
 //
 //  - Percentiles: rank bounds (core/statistics/rank.h) at the effective sample count, widened to
 //    the edges of their buckets.
-//  - The mean: Student's t in its large-sample form, at the effective count of the median, from 30
-//    effective samples on.
+//  - The mean: Student's t in its large-sample form, at the least effective count of all reported
+//    percentiles, from 30 effective samples on.
 //  - All others are facts of the run: minimum, maximum, deviation, bandwidth, rates, counts.
 //
 // Each result within the scope that the metric is about is judged for itself, and all must pass.
@@ -42,7 +42,7 @@ struct Gates {
 // One row per assertion, in their order.
 std::vector<GateRow> Judge(const Gates& gates, const Record& record);
 
-// The same of some results of a run that goes on.
+// The same of some results of a run that goes on, without the rows that are about none of them.
 std::vector<GateRow> Judge(const Gates& gates, std::span<const Result> results);
 
 // "pass", "fail", "inconclusive": of all rows together, by the policy.

@@ -140,6 +140,52 @@ TEST(Judge, TheEffectiveCountDecides) {
   EXPECT_EQ(OutcomeOf("p99.5<2us", latency).effective_samples, 200u);
 }
 
+TEST(Judge, LowPercentilesAreBoundedFromBelow) {
+  // 299 samples bound p1 from below, as they do p99 from above.
+  const GateOutcome outcome = OutcomeOf("p1>0ns", LatencyOf(Ramp(298)));
+  EXPECT_EQ(outcome.status, "inconclusive");
+  EXPECT_EQ(outcome.samples_needed, 299u);
+  EXPECT_EQ(OutcomeOf("p1>0ns", LatencyOf(Ramp(299))).status, "pass");
+}
+
+TEST(Judge, BurstsCountForTheMeanWhereverTheyAre) {
+  LatencyMetrics latency = LatencyOf(Ramp(2000));
+  latency.percentiles[0].effective_samples = 2000;
+  latency.percentiles[2].effective_samples = 40;
+  EXPECT_EQ(OutcomeOf("mean<5us", latency).effective_samples, 40u);
+}
+
+TEST(Judge, ALimitThatIsNoNumberIsRefused) {
+  EXPECT_FALSE(ParseAssertion("p50<1e308s"));
+  Gates gates = GatesOf({"max<=baseline*1e308"});
+  Record& baseline = gates.baselines.emplace_back();
+  baseline.results.push_back(ResultOf(LatencyOf({100, 900})));
+  Record record = baseline;
+  EXPECT_EQ(Judge(gates, record)[0].outcome.status, "fail");
+}
+
+TEST(Judge, ARateThatIsAShareOfBusyNeedNotBeTheSame) {
+  Gates gates = GatesOf({"max<=baseline*2"});
+  Result result = ResultOf(LatencyOf({100, 900}));
+  result.point.busy_share_percent = 80;
+  result.point.rate_per_s = 1000;
+  gates.baselines.emplace_back().results.push_back(result);
+  Record record;
+  result.point.rate_per_s = 1234;
+  record.results.push_back(result);
+  EXPECT_EQ(Judge(gates, record)[0].outcome.status, "pass");
+}
+
+// What is about other points neither keeps this one from being measured on, nor extends it.
+TEST(Judge, OfSomeResultsAlone) {
+  const Gates gates = GatesOf({"p99.9{size=64}<1s", "p50{size=128}<1s", "errors==0"});
+  const std::vector<Result> results = {ResultOf(LatencyOf(Ramp(1000)), 64)};
+  const std::vector<GateRow> rows = Judge(gates, results);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].outcome.status, "inconclusive");
+  EXPECT_GT(MoreNs(rows, 1'000'000'000, 60'000'000'000), 1'000'000'000);
+}
+
 TEST(Judge, TheMean) {
   std::vector<int64_t> samples;
   for (int i = 0; i < 100; ++i) samples.push_back(i % 2 == 0 ? 900 : 1100);  // sd 100

@@ -119,7 +119,7 @@ Expected<double> ParseGateValue(const GateMetric& metric, std::string_view text)
                  fmt::format("write {}", value));
   }
   for (const Unit& known : units) {
-    if (unit == known.name) return value * known.factor;
+    if (unit == known.name && std::isfinite(value * known.factor)) return value * known.factor;
   }
   return Usage(unit.empty() ? fmt::format("the value {} of {} has no unit", text, name)
                             : fmt::format("{} is not measured in \"{}\"", name, unit),

@@ -211,7 +211,8 @@ Status CheckScope(const Scope& scope, const Plan& plan) {
     }
     const bool run = term.key == "run";
     if (run && NumberOf<uint32_t>(term.value).value_or(0) >= plan.repeat) {
-      return Usage(fmt::format("this command makes {} runs, counted from 0", plan.repeat),
+      return Usage(fmt::format("this command makes {} {}, counted from 0", plan.repeat,
+                               plan.repeat == 1 ? "run" : "runs"),
                    "raise --repeat, or name another run");
     }
   }

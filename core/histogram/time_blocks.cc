@@ -54,33 +54,42 @@ Histogram TimeBlock::ToHistogram() const {
 }
 
 void TimeBlocks::Add(double from_s, double to_s, const Histogram& histogram) {
-  if (histogram.count() > 0) Add(BlockOf(from_s, to_s, histogram));
+  if (histogram.count() > 0) Add(BlockOf(from_s, to_s, histogram), 1);
 }
 
 void TimeBlocks::Append(const TimeBlocks& later, double offset_s) {
   for (TimeBlock block : later.blocks_) {
     block.from_s += offset_s;
     block.to_s += offset_s;
-    Add(std::move(block));
+    Add(std::move(block), later.parts_per_block_);
   }
 }
 
-void TimeBlocks::Add(TimeBlock block) {
+void TimeBlocks::Add(TimeBlock block, size_t parts) {
+  // Blocks of very different lengths would hide how much equal ones vary.
+  while (parts_per_block_ < parts && !blocks_.empty()) JoinNeighbours();
+  parts_per_block_ = std::max(parts_per_block_, parts);
   if (!blocks_.empty() && parts_of_last_ < parts_per_block_) {
     blocks_.back() = Joined(blocks_.back(), block);
-    ++parts_of_last_;
+    parts_of_last_ += parts;
     return;
   }
   if (blocks_.size() == kMost) JoinNeighbours();
   blocks_.push_back(std::move(block));
-  parts_of_last_ = 1;
+  parts_of_last_ = parts;
 }
 
 void TimeBlocks::JoinNeighbours() {
-  for (size_t i = 0; i < kMost / 2; ++i) {
+  const size_t count = blocks_.size();
+  for (size_t i = 0; i < count / 2; ++i) {
     blocks_[i] = Joined(blocks_[2 * i], blocks_[2 * i + 1]);
   }
-  blocks_.resize(kMost / 2);
+  if (count % 2 == 1) {
+    blocks_[count / 2] = std::move(blocks_[count - 1]);  // half a block, to be filled
+  } else {
+    parts_of_last_ += parts_per_block_;
+  }
+  blocks_.resize((count + 1) / 2);
   parts_per_block_ *= 2;
 }
 

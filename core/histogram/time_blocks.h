@@ -41,7 +41,7 @@ class TimeBlocks {
   const std::vector<TimeBlock>& blocks() const { return blocks_; }
 
  private:
-  void Add(TimeBlock block);
+  void Add(TimeBlock block, size_t parts);
   void JoinNeighbours();
 
   std::vector<TimeBlock> blocks_;

@@ -67,6 +67,27 @@ TEST(TimeBlocks, AnEmptyIntervalIsNoBlock) {
   EXPECT_TRUE(blocks.blocks().empty());
 }
 
+TEST(TimeBlocks, ALongPartBehindAShortOneMakesBlocksOfOneLength) {
+  TimeBlocks blocks;
+  for (int i = 0; i < 10; ++i) blocks.Add(i, i + 1, HistogramOf(50, 1));
+  TimeBlocks later;
+  for (int i = 0; i < 250; ++i) later.Add(i, i + 1, HistogramOf(50, 1));  // blocks of 4
+  blocks.Append(later, 10);
+  uint64_t samples = 0;
+  double end_s = 0;
+  for (const TimeBlock& block : blocks.blocks()) {
+    EXPECT_EQ(block.from_s, end_s);
+    end_s = block.to_s;
+    EXPECT_LE(block.samples(), 16u) << "from " << block.from_s;
+    samples += block.samples();
+  }
+  EXPECT_EQ(samples, 260u);
+  EXPECT_EQ(end_s, 260);
+  ASSERT_GT(blocks.blocks().size(), 20u);
+  EXPECT_GE(blocks.blocks()[0].samples(), 4u) << "the short ones were joined";
+  EXPECT_GE(blocks.blocks()[1].samples(), 4u);
+}
+
 TEST(TimeBlocks, ALaterPartFollowsInTime) {
   TimeBlocks first;
   first.Add(0, 1, HistogramOf(10, 1));

@@ -243,6 +243,9 @@ Status CheckLimits(const Plan& plan, const ServerLimits& limits) {
                    fmt::format("this server runs at most {}", DurationText(limits.max_run_ns)),
                    plan.command == kRnrTest
                        ? "give fewer --timer-codes, or raise --max-run of serve"
+                   : plan.extend_to_ns > plan.duration_ns
+                       ? "lower --max-duration, --repeat or the list of sizes, or raise --max-run "
+                         "of serve"
                        : "shorten -D, --repeat or the list of sizes, or raise --max-run of serve");
   }
   if (limits.max_qp_wr == 0) {

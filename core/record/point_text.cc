@@ -19,6 +19,11 @@ std::string Plural(uint64_t number, std::string_view noun) {
 
 }  // namespace
 
+Point Identity(Point point) {
+  if (point.busy_share_percent) point.rate_per_s.reset();
+  return point;
+}
+
 std::string PointText(const Point& point, WithSize with_size) {
   std::string text = point.op;
   if (with_size == WithSize::kYes) text += " " + Plural(point.size_bytes, "byte");

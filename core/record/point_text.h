@@ -8,6 +8,10 @@
 
 namespace verbscope {
 
+// What of a point is its identity from run to run: a rate that is a share of what busy polling
+// sustained differs each time, the share is what stays.
+Point Identity(Point point);
+
 enum class WithSize { kNo, kYes };
 
 // "send 64 bytes, 1 QP, wait busy". Texts of the point stand as they are: whoever prints it makes

@@ -1,6 +1,7 @@
 #include "core/session/device_counters.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace verbscope {
 
@@ -9,7 +10,12 @@ std::map<std::string, int64_t> DeviceCounters::Changes() const {
   if (!wanted_) return changes;
   for (const DeviceCounter& after : device_.ReadCounters(port_)) {
     const auto before = std::ranges::find(before_, after.name, &DeviceCounter::name);
-    if (before != before_.end()) changes[after.name] = CounterChange(*before, after);
+    if (before == before_.end()) continue;
+    const int64_t change = CounterChange(*before, after);
+    // One that fell by other than going round was set back meanwhile: nobody knows what it counted.
+    const bool fell = after.value < before->value;
+    if (fell && (change < 0 || change > INT32_MAX)) continue;
+    changes[after.name] = change;
   }
   return changes;
 }

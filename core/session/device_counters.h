@@ -23,7 +23,7 @@ class DeviceCounters {
     if (wanted_) before_ = device_.ReadCounters(port_);
   }
 
-  // Unchanged ones included; what only one reading has is left out.
+  // Unchanged ones included; what only one reading has, or was set back meanwhile, is left out.
   std::map<std::string, int64_t> Changes() const;
 
  private:

@@ -66,7 +66,8 @@ class PointRun {
   Status CheckPayload(bool measured);
   Status ExchangeResults();
   Status Extend(const More& more);
-  Expected<int64_t> AgreeOnMore(const More& more);
+  // `may` false: there were enough extensions.
+  Expected<int64_t> AgreeOnMore(const More& more, bool may);
   Error FailureOf(const LoopOutcome& outcome);
   double SecondsOf(const LoopOutcome& outcome) const;  // from its first to its last reading
   CpuMetrics CloseAccount(const CpuAccount& account, const LoopOutcome& outcome) const;

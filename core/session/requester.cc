@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/gates/figures.h"
 #include "core/host/affinity.h"
 #include "core/record/record_json.h"
 #include "core/selection/gid_pair.h"
@@ -109,6 +110,36 @@ void NoteUndecided(OnInconclusive policy, const SessionContext& context, const R
                              policy == OnInconclusive::kFail ? "failed" : "passed"));
 }
 
+// How often and how long points were measured on.
+struct Extended {
+  uint64_t times = 0;
+  int64_t total_ns = 0;
+};
+
+void NoteExtended(const Extended& extended, const SessionContext& context) {
+  if (extended.times == 0) return;
+  context.notice(fmt::format(
+      "measured on {} time{}, for {:.3g} s in all, until the assertions were decided or "
+      "--max-duration or the deadline was reached; the results are of everything measured",
+      extended.times, extended.times == 1 ? "" : "s",
+      static_cast<double>(extended.total_ns) * 1e-9));
+}
+
+// Bounds of percentiles that take every sample as independent are said to.
+void NoteShort(const SessionContext& context, const Record& record) {
+  const bool of_samples = std::ranges::any_of(record.gates, [](const GateRow& gate) {
+    return gate.unit == "ns" && gate.outcome.effective_samples &&
+           gate.outcome.bound != gate.outcome.observed;
+  });
+  const bool known = std::ranges::all_of(record.results, [](const Result& result) {
+    return !result.metrics.latency || KnowsBursts(*result.metrics.latency);
+  });
+  if (!of_samples || known) return;
+  context.notice(
+      "a result is of fewer than five intervals (--interval): whether its slow samples come in "
+      "bursts cannot be told, and its assertions count every sample as independent");
+}
+
 Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions& options,
            Farewell& farewell, Record& record) {
   const Deadline deadline = Deadline::Earlier(
@@ -131,6 +162,7 @@ Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions
   record.gates = Judge(options.gates, record);
   SetVerdict(record, options.gates.on_inconclusive);
   NoteUndecided(options.gates.on_inconclusive, context, record);
+  NoteShort(context, record);
   if (Status status = SendFrame(link, VerdictMessage(record), deadline); !status) return status;
   Expected<nlohmann::json> answer = ReceiveFrame(link, "verdict", deadline);
   if (!answer) return Fail(std::move(answer.error()));
@@ -154,16 +186,31 @@ void RunRequester(Connection connection, const SessionContext& context,
   }
   Farewell farewell(**link);
   SessionContext extending = context;
+  Extended extended;
   if (options.gates.on_inconclusive == OnInconclusive::kExtend) {
-    extending.more = [&options](std::span<const Result> results, int64_t measured_ns) {
-      return MoreNs(Judge(options.gates, results), measured_ns, options.plan.extend_to_ns);
+    // A run that has its samples ends with a verdict, and not with its deadline.
+    const Deadline deadline = Deadline::Earlier(
+        options.deadline,
+        Deadline::After(std::chrono::nanoseconds(EffectiveDeadlineNs(options.plan))));
+    extending.more = [&options, &extended, deadline](std::span<const Result> results,
+                                                     int64_t measured_ns) {
+      constexpr std::chrono::seconds kForTheEnd(3);
+      const std::chrono::nanoseconds left = deadline.Left() - kForTheEnd;
+      const int64_t longest_ns =
+          std::min<int64_t>(options.plan.extend_to_ns, measured_ns + left.count());
+      const int64_t more_ns = MoreNs(Judge(options.gates, results), measured_ns, longest_ns);
+      extended.times += more_ns > 0 ? 1 : 0;
+      extended.total_ns += more_ns;
+      return more_ns;
     };
   }
   if (Status status = Run(**link, extending, options, farewell, record); !status) {
     record.error =
         farewell.Conclude(OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
-    record.gates = Judge(options.gates, record);  // what was measured until then may fail already
+    // What was measured until then may fail already.
+    if (!record.results.empty()) record.gates = Judge(options.gates, record);
   }
+  NoteExtended(extended, context);
   SetVerdict(record, options.gates.on_inconclusive);
 }
 

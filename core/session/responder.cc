@@ -134,16 +134,17 @@ Status Run(PeerLink& link, const SessionContext& context, const ResponderOptions
   }
   Expected<nlohmann::json> verdict = ReceiveFrame(link, "verdict", deadline);
   if (!verdict) return Fail(std::move(verdict.error()));
-  // Gates are the client's: its code counts for both sides.
-  if (Status status = TakeGates(*verdict, record); !status) return status;
   SetVerdict(record);
+  // Assertions are the client's: it judged them by its policy, and its code counts for both sides.
+  // What failed here is not made good there.
+  if (Status status = TakeGates(*verdict, record); !status) return status;
   const Expected<uint64_t> code = Unsigned(*verdict, "exit_code", 0, 6);
   if (!code) return Fail(code.error());
-  const bool gated = *code == 0 || *code == 3 || *code == 4;
-  if (gated && record.verdict != "error" && !record.gates.empty()) {
-    record.verdict = *code == 0 ? "pass" : *code == 3 ? "fail" : "inconclusive";
-    record.exit_code = static_cast<int>(*code);
+  if (record.verdict == "pass" && *code == 4) record.verdict = "inconclusive";
+  if ((record.verdict == "pass" || record.verdict == "inconclusive") && *code == 3) {
+    record.verdict = "fail";
   }
+  if (record.verdict != "error") record.exit_code = ExitCodeOf(record.verdict);
   if (Status status = SendFrame(link, VerdictMessage(record), deadline); !status) return status;
   link.Goodbye(Deadline::After(std::chrono::seconds(1)));
   return {};

@@ -76,6 +76,11 @@ void JudgeSamples(Record& record) {
 
 }  // namespace
 
+int ExitCodeOf(std::string_view verdict) {
+  if (verdict == "pass") return 0;
+  return ExitCode(verdict == "fail" ? ErrorClass::kVerification : ErrorClass::kInconclusive);
+}
+
 void SetVerdict(Record& record, OnInconclusive policy) {
   TakeVerification(record);
   const bool steps = record.plan && FindStepCommand(record.plan->command) != nullptr;
@@ -84,9 +89,7 @@ void SetVerdict(Record& record, OnInconclusive policy) {
     record.verdict = "error";
     record.exit_code = ExitCode(record.error->error_class);
   } else {
-    record.exit_code = record.verdict == "pass"   ? 0
-                       : record.verdict == "fail" ? ExitCode(ErrorClass::kVerification)
-                                                  : ExitCode(ErrorClass::kInconclusive);
+    record.exit_code = ExitCodeOf(record.verdict);
   }
   CountGates(policy, record);
 }
