@@ -33,6 +33,9 @@ TEST(MeasuredParts, TwoPhasesAreOneResult) {
   const uint64_t samples[] = {100, 300};
   for (int i = 0; i < 2; ++i) {
     const std::unique_ptr<IntervalRecorder> recorder = Recorded(samples[i], i == 0 ? 500 : 900);
+    IntervalRow row;
+    row.to_s = 0.1;
+    row.messages = samples[i];
     CpuMetrics cpu;
     cpu.cpu_s = i == 0 ? 0.05 : 0.15;
     cpu.utilization = i == 0 ? 0.5 : 1.0;  // of 100 ms, and of 150 ms
@@ -42,7 +45,7 @@ TEST(MeasuredParts, TwoPhasesAreOneResult) {
     cpu.lost_wakeups = 1;
     cpu.run_delay_s = 0.25;
     parts.Add({.latency = recorder.get(),
-               .intervals = {{.from_s = 0, .to_s = 0.1, .messages = samples[i]}},
+               .intervals = {row},
                .cpu = cpu,
                .samples = samples[i],
                .messages = samples[i],
@@ -79,7 +82,10 @@ TEST(MeasuredParts, AStreamsRatesAreOfAllItsTime) {
   const Operation operation = SendLat();
   MeasuredParts parts(operation);
   for (const double seconds : {1.0, 3.0}) {
-    BandwidthMetrics bandwidth{.bytes = 1'000'000'000, .messages = 1000, .seconds = seconds};
+    BandwidthMetrics bandwidth;
+    bandwidth.bytes = 1'000'000'000;
+    bandwidth.messages = 1000;
+    bandwidth.seconds = seconds;
     bandwidth.gbit_per_s = 8 / seconds;
     bandwidth.msg_per_s = 1000 / seconds;
     parts.Add({.bandwidth = bandwidth, .seconds = seconds});

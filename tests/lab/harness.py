@@ -190,5 +190,5 @@ def memlock(limit):
     return lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (limit, limit))
 
 
-__all__ = ["ADDRESS", "BINARY", "DOCUMENTS", "Failure", "Finished", "Process", "ROOT", "case", "document",
+__all__ = ["ADDRESS", "BINARY", "DOCUMENTS", "Failure", "Finished", "Process", "ROOT", "agreed", "case", "document",
            "expect", "finish", "latency", "memlock", "next_port", "run", "server", "signal"]

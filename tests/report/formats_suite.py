@@ -148,7 +148,7 @@ with case("WhatIsNoDocumentIsRefusedByNameAndNothingIsWritten"):
 with case("ADocumentIsNotOverwrittenByItsReport"):
     before = text_of(KEPT["Imm"])
     result = report(KEPT["Imm"], "--csv", KEPT["Imm"])
-    expect(result.code == 1 and "documents to read" in result.err and text_of(KEPT["Imm"]) == before, str(result))
+    expect(result.code == 1 and "files to read" in result.err and text_of(KEPT["Imm"]) == before, str(result))
 
 with case("HostileNamesStayText"):
     for text in ('</script>]]>&<!--"\'`|', "a,b;c=d\r\ne\tf", "\x00\x1b[31m\u202e\ufffe\uffff\U0001ffff",
