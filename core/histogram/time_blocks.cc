@@ -6,12 +6,22 @@
 namespace verbscope {
 namespace {
 
+// More than a counter of a block holds is 2^48 samples of one value: years of them.
+constexpr uint64_t kMostCount = (uint64_t{1} << 48) - 1;
+TimeBlock::Counter CounterOf(uint64_t index, uint64_t count) {
+  TimeBlock::Counter counter;
+  counter.index = index & 0xffff;
+  counter.count = std::min(count, kMostCount) & kMostCount;
+  return counter;
+}
+
 TimeBlock BlockOf(double from_s, double to_s, const Histogram& histogram) {
   TimeBlock block{.from_s = from_s, .to_s = to_s, .counters = {}};
   for (size_t i = histogram.FirstIndex(); i <= histogram.LastIndex(); ++i) {
     if (histogram.counter(i) == 0) continue;
-    block.counters.push_back({static_cast<uint32_t>(i), histogram.counter(i)});
+    block.counters.push_back(CounterOf(i, histogram.counter(i)));
   }
+  block.counters.shrink_to_fit();
   return block;
 }
 
@@ -24,11 +34,13 @@ TimeBlock Joined(const TimeBlock& first, const TimeBlock& second) {
         b == second.counters.end() || (a != first.counters.end() && a->index <= b->index);
     const bool take_b =
         a == first.counters.end() || (b != second.counters.end() && b->index <= a->index);
-    TimeBlock::Counter counter{take_a ? a->index : b->index, 0};
-    if (take_a) counter.count += a++->count;
-    if (take_b) counter.count += b++->count;
-    block.counters.push_back(counter);
+    const uint64_t index = take_a ? a->index : b->index;
+    uint64_t count = 0;
+    if (take_a) count += a++->count;
+    if (take_b) count += b++->count;
+    block.counters.push_back(CounterOf(index, count));
   }
+  block.counters.shrink_to_fit();
   return block;
 }
 
@@ -57,8 +69,8 @@ void TimeBlocks::Add(double from_s, double to_s, const Histogram& histogram) {
   if (histogram.count() > 0) Add(BlockOf(from_s, to_s, histogram), 1);
 }
 
-void TimeBlocks::Append(const TimeBlocks& later, double offset_s) {
-  for (TimeBlock block : later.blocks_) {
+void TimeBlocks::Append(TimeBlocks later, double offset_s) {
+  for (TimeBlock& block : later.blocks_) {
     block.from_s += offset_s;
     block.to_s += offset_s;
     Add(std::move(block), later.parts_per_block_);
@@ -74,9 +86,17 @@ void TimeBlocks::Add(TimeBlock block, size_t parts) {
     parts_of_last_ += parts;
     return;
   }
-  if (blocks_.size() == kMost) JoinNeighbours();
+  const bool full = blocks_.size() == kMost || (blocks_.size() >= 2 * kFewest &&
+                                                Counters() + block.counters.size() > kMostCounters);
+  if (full) JoinNeighbours();
   blocks_.push_back(std::move(block));
   parts_of_last_ = parts;
+}
+
+size_t TimeBlocks::Counters() const {
+  size_t sum = 0;
+  for (const TimeBlock& block : blocks_) sum += block.counters.size();
+  return sum;
 }
 
 void TimeBlocks::JoinNeighbours() {

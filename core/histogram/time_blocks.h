@@ -1,6 +1,7 @@
 // TimeBlocks: the samples of a run cut by time, in bounded memory: up to 64 blocks, each the
-// non-empty counters of a Histogram. When there is no room for another, neighbours are joined two
-// by two, so that all blocks stay about equally long.
+// non-empty counters of a Histogram, of which there are up to 32,768 in all blocks together (256
+// KiB; fewer blocks where latencies are of very many values). When there is no room for another,
+// neighbours are joined two by two, so that all blocks stay about equally long.
 //
 // One thread at a time.
 #ifndef VERBSCOPE_CORE_HISTOGRAM_TIME_BLOCKS_H_
@@ -16,9 +17,10 @@ namespace verbscope {
 
 struct TimeBlock {
   struct Counter {
-    uint32_t index = 0;  // of Histogram, ascending
-    uint64_t count = 0;
+    uint64_t index : 16 = 0;  // of Histogram, ascending
+    uint64_t count : 48 = 0;
   };
+  static_assert(Histogram::kCounters <= 1 << 16);
   double from_s = 0;
   double to_s = 0;
   std::vector<Counter> counters;
@@ -32,17 +34,20 @@ struct TimeBlock {
 class TimeBlocks {
  public:
   static constexpr size_t kMost = 64;
+  static constexpr size_t kMostCounters = 32'768;
+  static constexpr size_t kFewest = 16;  // that are kept however many counters they take
 
   // Times ascending, in s; an empty histogram is left out.
   void Add(double from_s, double to_s, const Histogram& histogram);
   // Blocks of the same run that began `offset_s` later.
-  void Append(const TimeBlocks& later, double offset_s);
+  void Append(TimeBlocks later, double offset_s);
 
   const std::vector<TimeBlock>& blocks() const { return blocks_; }
 
  private:
   void Add(TimeBlock block, size_t parts);
   void JoinNeighbours();
+  size_t Counters() const;  // of all blocks
 
   std::vector<TimeBlock> blocks_;
   size_t parts_per_block_ = 1;  // additions that make one block

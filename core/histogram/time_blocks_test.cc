@@ -48,6 +48,23 @@ TEST(TimeBlocks, BlocksStayAboutEquallyLong) {
   }
 }
 
+TEST(TimeBlocks, LatenciesOfManyValuesTakeNoMoreMemory) {
+  TimeBlocks blocks;
+  for (int i = 0; i < 300; ++i) {
+    Histogram part;
+    for (int64_t k = 0; k < 2000; ++k) part.Record(1000 + k);
+    blocks.Add(i, i + 1, part);
+    size_t counters = 0;
+    for (const TimeBlock& block : blocks.blocks()) counters += block.counters.size();
+    // Two thousand counters more or less are one block's.
+    EXPECT_LE(counters, std::max(TimeBlocks::kMostCounters, 2 * TimeBlocks::kFewest * 2000) + 2000);
+  }
+  EXPECT_GE(blocks.blocks().size(), TimeBlocks::kFewest);
+  uint64_t samples = 0;
+  for (const TimeBlock& block : blocks.blocks()) samples += block.samples();
+  EXPECT_EQ(samples, 600'000u);
+}
+
 TEST(TimeBlocks, CountsWhatIsAboveABucket) {
   Histogram histogram = HistogramOf(100, 3);
   histogram.Merge(HistogramOf(5'000'000, 2));

@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/clock/tick_scale.h"
@@ -52,7 +53,7 @@ class IntervalRecorder {
   // Folds what is left. `last_ticks` is the clock at the last sample.
   void Finish(uint64_t last_ticks);
   const Histogram& total() const { return total_; }
-  const TimeBlocks& blocks() const { return blocks_; }
+  TimeBlocks TakeBlocks() { return std::move(blocks_); }
   std::vector<IntervalRow> TakeRows() { return std::move(rows_); }
 
  private:

@@ -21,7 +21,7 @@ void MeasuredParts::Add(MeasuredPart part) {
   if (part.latency != nullptr) {
     measures_latency_ = true;
     histogram_.Merge(part.latency->total());
-    blocks_.Append(part.latency->blocks(), offset_s);
+    blocks_.Append(part.latency->TakeBlocks(), offset_s);
   }
   if (part.bandwidth) AddBandwidth(*part.bandwidth);
   for (IntervalRow row : part.intervals) {

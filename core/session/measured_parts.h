@@ -21,7 +21,7 @@ namespace verbscope {
 
 // One phase, finished.
 struct MeasuredPart {
-  const IntervalRecorder* latency = nullptr;  // null: measured none
+  IntervalRecorder* latency = nullptr;  // null: measured none; its blocks are taken
   std::optional<BandwidthMetrics> bandwidth = {};
   std::vector<IntervalRow> intervals = {};
   CpuMetrics cpu = {};

@@ -47,9 +47,7 @@ class Phase {
   // After the last loop.
   void Finish(const LoopOutcome& outcome);
   // Null: this side measures no latency.
-  const IntervalRecorder* latency() const {
-    return part_.measures_latency ? latency_.get() : nullptr;
-  }
+  IntervalRecorder* latency() { return part_.measures_latency ? latency_.get() : nullptr; }
   // Of what this side sent, or, if it only received, of that.
   std::optional<BandwidthMetrics> Bandwidth() const;
   std::vector<IntervalRow> TakeIntervals();
