@@ -36,7 +36,8 @@ def judge(doc):
             ticks = attempt["rnr_retry"] * TICK_NS
             expect(took >= predicted - ticks, f"sooner than its waits: {attempt}")
             expect(took <= predicted * 1.5 + (attempt["rnr_retry"] + 1) * MOST_EXTRA_NS, str(attempt))
-            expect(attempt["naks"] is None, "nobody counts on this device")
+            # The kernel counts for the whole device: other queue pairs may have had some too.
+            expect(attempt["naks"] is not None and attempt["naks"] >= attempt["rnr_retry"], str(attempt))
 
 
 with case("QuickPassesAndTakesUnderFiveSeconds"):

@@ -23,7 +23,7 @@ def check_pair(client, serve, size, samples, waits):
                    f"{result['metrics']['latency']['samples']} samples at {result['side']}")
             expect(result["metrics"]["cpu"]["lost_wakeups"] == 0, "lost wake-ups")
     for side in ("requester", "responder"):
-        one, two = ([r for r in doc["results"] if r["side"] == side][0] for doc in docs)
+        one, two = (agreed(doc, side)[0] for doc in docs)
         expect(one["metrics"]["latency"] == two["metrics"]["latency"], f"records of the {side} differ")
         expect(one["point"]["wait"] == re.sub("^hybrid:.*", "hybrid", waits[side]), f"way of waiting of the {side}")
     expect(docs[0]["local"] == docs[1]["remote"], "the requester is described differently")
