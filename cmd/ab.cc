@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -32,14 +31,6 @@ struct AbOptions {
   bool require_decision = false;
   OutputOptions output;
 };
-
-Error Usage(std::string message, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = std::move(message);
-  error.next_step = std::move(next_step);
-  return error;
-}
 
 char Letter(size_t set) { return set == 0 ? 'A' : 'B'; }
 
@@ -69,11 +60,12 @@ Expected<Side> ParseSide(const std::string& command, std::vector<std::string> wo
   try {
     app.parse(words);
   } catch (const CLI::ParseError& problem) {
-    return Fail(Usage(fmt::format("{}: {}", who, problem.what()),
-                      fmt::format("see verbscope {} --help; options of ab stand before the "
-                                  "command, those of both sets behind it, those of one in --a or "
-                                  "--b; ab takes no assertions, what it judges is B against A",
-                                  command)));
+    return Fail(
+        UsageError(fmt::format("{}: {}", who, problem.what()), {},
+                   fmt::format("see verbscope {} --help; options of ab stand before the "
+                               "command, those of both sets behind it, those of one in --a or "
+                               "--b; ab takes no assertions, what it judges is B against A",
+                               command)));
   }
   Expected<Plan> plan = MakePlan(options.plan, command);
   if (!plan) {
@@ -104,12 +96,11 @@ class AbRun {
     return {};
   }
 
-  Status Conclude() {
-    Expected<Margins> margins = ParseMargins(Elements(options_.margins));
-    if (!margins) return Fail(std::move(margins.error()));
-    Expected<Comparison> comparison =
-        Compare(sides_[0].records, sides_[1].records,
-                {.margins = std::move(*margins), .join_by_order = true});
+  Status Conclude(const Margins& margins) {
+    CompareOptions options;
+    options.margins = margins;
+    options.join_by_order = true;
+    Expected<Comparison> comparison = Compare(sides_[0].records, sides_[1].records, options);
     if (!comparison) return Fail(std::move(comparison.error()));
     comparison->base_name = Name(0);
     comparison->new_name = Name(1);
@@ -185,14 +176,14 @@ class AbRun {
 
 Expected<std::array<Side, 2>> ParseSides(const std::vector<std::string>& rest, AbOptions& options) {
   if (rest.empty()) {
-    return Fail(Usage("ab needs the command that it shall run",
-                      "verbscope ab --a '--wait busy' --b '--wait event' send-lat HOST"));
+    return Fail(UsageError("ab needs the command that it shall run", {},
+                           "verbscope ab --a '--wait busy' --b '--wait event' send-lat HOST"));
   }
   const std::string& command = rest.front();
   if (FindOperation(command) == nullptr) {
-    return Fail(Usage(fmt::format("ab does not run {}", command),
-                      "it runs the measuring commands, such as send-lat and write-bw; its own "
-                      "options stand before the command"));
+    return Fail(UsageError(fmt::format("ab does not run {}", command), {},
+                           "it runs the measuring commands, such as send-lat and write-bw; its own "
+                           "options stand before the command"));
   }
   std::array<Side, 2> sides;
   for (const size_t set : {0u, 1u}) {
@@ -217,12 +208,11 @@ int RunCommand(AbOptions options, const std::vector<std::string>& rest, DevicePr
   if (Status status = output.CheckDestinations(); !status) {
     return output.Fail(std::move(status.error()));
   }
-  if (Expected<Margins> margins = ParseMargins(Elements(options.margins)); !margins) {
-    return output.Fail(std::move(margins.error()));
-  }
+  const Expected<Margins> margins = ParseMargins(Elements(options.margins));
+  if (!margins) return output.Fail(margins.error());
   AbRun run(options, std::move(*sides), provider, output, record);
   Status status = run.Execute();
-  if (status) status = run.Conclude();
+  if (status) status = run.Conclude(*margins);
   return status ? output.Finish() : output.Fail(std::move(status.error()));
 }
 

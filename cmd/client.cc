@@ -21,14 +21,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-Error UsageError(std::string message, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = std::move(message);
-  error.next_step = std::move(next_step);
-  return error;
-}
-
 LocalHello Hello() { return {.tool_version = kVersion}; }
 
 // The other end of a --loopback run, on a thread of its own.
@@ -134,10 +126,11 @@ Status RunClient(const ClientOptions& options, const Plan& plan, const Gates& ga
     return Fail(UsageError(
         fmt::format("{} needs a peer: a HOST that runs `verbscope serve`, or --loopback",
                     plan.command),
+        {},
         fmt::format("verbscope {} HOST, or verbscope {} --loopback", plan.command, plan.command)));
   }
   if (!peer.host.empty() && peer.loopback) {
-    return Fail(UsageError("HOST and --loopback exclude each other", "give one of them"));
+    return Fail(UsageError("HOST and --loopback exclude each other", {}, "give one of them"));
   }
   RequesterOptions requester;
   requester.plan = plan;

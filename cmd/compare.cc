@@ -59,12 +59,10 @@ Status CheckFiles(const std::vector<std::string>& files, std::string_view set) {
       if (files[i] != files[k] && !std::filesystem::equivalent(files[i], files[k], unknown)) {
         continue;
       }
-      Error error =
-          SetupError(fmt::format("{} is twice in the {} set", files[i], set),
+      return Fail(
+          UsageError(fmt::format("{} is twice in the {} set", files[i], set),
                      "its runs would count double, and a difference seem more certain than it is",
-                     "name each document once");
-      error.error_class = ErrorClass::kUsage;
-      return Fail(std::move(error));
+                     "name each document once"));
     }
   }
   return {};
@@ -74,9 +72,7 @@ Status CheckFiles(const CompareCommandOptions& options) {
   if (Status status = CheckFiles(options.base, "base"); !status) return status;
   if (Status status = CheckFiles(options.fresh, "new"); !status) return status;
   if (std::ranges::count(options.base, "-") + std::ranges::count(options.fresh, "-") > 1) {
-    Error error = SetupError("standard input is named in both sets", "it can be read once");
-    error.error_class = ErrorClass::kUsage;
-    return Fail(std::move(error));
+    return Fail(UsageError("standard input is named in both sets", "it can be read once"));
   }
   return {};
 }

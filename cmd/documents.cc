@@ -25,11 +25,7 @@ std::string Shown(const std::string& path) {
 
 tl::unexpected<Error> Refuse(const std::string& path, const std::string& reason,
                              std::string next_step = {}) {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = fmt::format("{}: {}", Shown(path), reason);
-  error.next_step = std::move(next_step);
-  return Fail(std::move(error));
+  return Fail(UsageError(fmt::format("{}: {}", Shown(path), reason), {}, std::move(next_step)));
 }
 
 tl::unexpected<Error> NoDocument(const std::string& path, const std::string& reason) {

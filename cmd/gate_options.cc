@@ -14,14 +14,6 @@ namespace {
 constexpr int64_t kDefaultMaxDurationNs = 60'000'000'000;
 constexpr size_t kMaxAssertsBytes = size_t{64} << 10;
 
-Error Usage(std::string message, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = std::move(message);
-  error.next_step = std::move(next_step);
-  return error;
-}
-
 Status ReadAssertions(const GateOptions& options, Gates& gates) {
   for (const std::string& text : options.assertions) {
     Expected<Assertion> assertion = ParseAssertion(text);
@@ -38,14 +30,14 @@ Status ReadAssertions(const GateOptions& options, Gates& gates) {
     if (!parsed) return Fail(NameOption(std::move(parsed.error()), "--asserts", options.file));
     // A gate that is empty by accident would let everything through.
     if (parsed->empty()) {
-      return Fail(Usage(fmt::format("--asserts {}: the file holds no assertion", options.file),
-                        "write one a line, or leave the option out"));
+      return Fail(UsageError(fmt::format("--asserts {}: the file holds no assertion", options.file),
+                             {}, "write one a line, or leave the option out"));
     }
     for (Assertion& assertion : *parsed) gates.assertions.push_back(std::move(assertion));
   }
   if (gates.assertions.size() <= kMaxAssertions) return {};
-  return Fail(Usage(fmt::format("there are more than {} assertions", kMaxAssertions),
-                    "split them over several runs"));
+  return Fail(UsageError(fmt::format("there are more than {} assertions", kMaxAssertions), {},
+                         "split them over several runs"));
 }
 
 Status ReadPolicy(const GateOptions& options, Plan* plan, Gates& gates) {
@@ -60,18 +52,19 @@ Status ReadPolicy(const GateOptions& options, Plan* plan, Gates& gates) {
   if (!status) return status;
   const bool extends = *policy == OnInconclusive::kExtend;
   if (options.max_duration && !extends) {
-    return Fail(Usage("--max-duration bounds what --on-inconclusive extend measures on",
-                      "add --on-inconclusive extend, or leave --max-duration out"));
+    return Fail(UsageError("--max-duration bounds what --on-inconclusive extend measures on", {},
+                           "add --on-inconclusive extend, or leave --max-duration out"));
   }
   if (!extends) return {};
   if (plan == nullptr || FindOperation(plan->command) == nullptr) {
-    return Fail(Usage("--on-inconclusive extend: this command cannot measure on",
-                      "measuring commands such as send-lat and send-bw can"));
+    return Fail(UsageError("--on-inconclusive extend: this command cannot measure on", {},
+                           "measuring commands such as send-lat and send-bw can"));
   }
   if (!plan->iterations && longest_ns < plan->duration_ns) {
-    return Fail(Usage(fmt::format("--max-duration {} is shorter than the measurement itself, {}",
-                                  DurationText(longest_ns), DurationText(plan->duration_ns)),
-                      "raise --max-duration, or shorten -D"));
+    return Fail(
+        UsageError(fmt::format("--max-duration {} is shorter than the measurement itself, {}",
+                               DurationText(longest_ns), DurationText(plan->duration_ns)),
+                   {}, "raise --max-duration, or shorten -D"));
   }
   plan->extend_to_ns = longest_ns;
   return {};

@@ -7,18 +7,12 @@
 #include <string_view>
 #include <utility>
 
+#include "core/record/count_text.h"
 #include "core/record/point_text.h"
 #include "core/record/record_json.h"
 
 namespace verbscope {
 namespace {
-
-// "2,995".
-std::string Grouped(uint64_t count) {
-  std::string digits = std::to_string(count);
-  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
-}
 
 std::string ValueText(const std::optional<double>& value, const std::string& unit) {
   if (!value) return "not known";
@@ -45,11 +39,12 @@ std::string GateLine(const GateRow& gate) {
     line += ", 95 % bound " + ValueText(outcome.bound, gate.unit);
   }
   if (outcome.limit) line += ", limit " + ValueText(outcome.limit, gate.unit);
-  if (outcome.samples) line += fmt::format(", {} samples", Grouped(*outcome.samples));
+  if (outcome.samples) line += fmt::format(", {} samples", CountText(*outcome.samples));
   if (outcome.effective_samples && outcome.effective_samples != outcome.samples) {
-    line += fmt::format(" worth {} independent ones", Grouped(*outcome.effective_samples));
+    line += fmt::format(" worth {} independent ones", CountText(*outcome.effective_samples));
   }
-  if (outcome.samples_needed) line += fmt::format(", {} needed", Grouped(*outcome.samples_needed));
+  if (outcome.samples_needed)
+    line += fmt::format(", {} needed", CountText(*outcome.samples_needed));
   if (!outcome.why.empty()) line += "; " + Printable(outcome.why);
   return line;
 }

@@ -12,6 +12,7 @@
 #include "cmd/judgement_lines.h"
 #include "cmd/version.h"
 #include "core/host/host.h"
+#include "core/record/outcome.h"
 #include "core/record/record_json.h"
 #include "reporters/json.h"
 #include "reporters/text.h"
@@ -96,9 +97,7 @@ void Output::EndProgress() const {
 }
 
 int Output::Fail(Error error, bool text) {
-  record_.verdict = "error";
-  record_.exit_code = ExitCode(error.error_class);
-  record_.error = std::move(error);
+  SetError(std::move(error), record_);
   return Finish(text);
 }
 
@@ -136,9 +135,7 @@ void Output::WriteFiles() {
       WriteStandardError("error: " + problem.ToText());
       continue;
     }
-    record_.exit_code = ExitCode(problem.error_class);
-    record_.verdict = "error";
-    record_.error = std::move(problem);
+    SetError(std::move(problem), record_);
   }
   // The other files say what became of the command, not what it was before.
   if (!problems.empty()) files_.Replace(records);

@@ -68,14 +68,6 @@ Status ParseTimes(const PlanOptions& options, Plan& plan) {
   return {};
 }
 
-Error Usage(std::string message, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = std::move(message);
-  error.next_step = std::move(next_step);
-  return error;
-}
-
 bool Streams(const Plan& plan) {
   const Operation* operation = FindOperation(plan.command);
   return operation != nullptr && operation->shape == LoopShape::kStream;
@@ -106,7 +98,8 @@ Status ParseShape(const PlanOptions& options, Plan& plan) {
     Expected<AtomicOp> op = ParseAtomicOp(options.atomic_op);
     if (!op) return Fail(NameOption(std::move(op.error()), "--op", options.atomic_op));
     if (plan.command != "atomic-lat") {
-      return Fail(Usage(fmt::format("--op: {} does no Atomics", plan.command), "leave it out"));
+      return Fail(
+          UsageError(fmt::format("--op: {} does no Atomics", plan.command), {}, "leave it out"));
     }
     plan.atomic_op = *op;
   }
@@ -118,9 +111,9 @@ Status ParseShape(const PlanOptions& options, Plan& plan) {
     if (!arrival) return Fail(NameOption(std::move(arrival.error()), "--arrival", options.arrival));
     if (options.rate.empty()) {
       return Fail(
-          Usage("--arrival says when the messages of an open loop are due, which is "
-                "asked for by --rate",
-                "add --rate or leave --arrival out"));
+          UsageError("--arrival says when the messages of an open loop are due, which is "
+                     "asked for by --rate",
+                     {}, "add --rate or leave --arrival out"));
     }
     plan.arrival = *arrival;
   }
@@ -290,9 +283,9 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
   if (options.signal_every != "auto") {
     Expected<uint64_t> every = ParseSize(options.signal_every);
     if (!every || *every == 0 || *every > kMaxSignalEvery) {
-      return Fail(Usage(fmt::format("--signal-every {} is not auto or a number from 1 to {}",
-                                    options.signal_every, kMaxSignalEvery),
-                        "leave it out to signal as rarely as is safe"));
+      return Fail(UsageError(fmt::format("--signal-every {} is not auto or a number from 1 to {}",
+                                         options.signal_every, kMaxSignalEvery),
+                             {}, "leave it out to signal as rarely as is safe"));
     }
     plan.signal_every = static_cast<uint32_t>(*every);
   }
@@ -325,10 +318,12 @@ Expected<Plan> MakePlan(const PlanOptions& options, const std::string& command) 
     return Fail(std::move(error));
   }
   if (plan.deadline_ns != 0 && plan.deadline_ns < PlannedNs(plan)) {
-    return Fail(Usage(fmt::format("--deadline {} is shorter than the plan itself, {}",
-                                  DurationText(plan.deadline_ns), DurationText(PlannedNs(plan))),
-                      command == kRnrTest ? "give a longer --deadline or fewer --timer-codes"
-                                          : "give a longer --deadline or a shorter --duration"));
+    return Fail(
+        UsageError(fmt::format("--deadline {} is shorter than the plan itself, {}",
+                               DurationText(plan.deadline_ns), DurationText(PlannedNs(plan))),
+                   {},
+                   command == kRnrTest ? "give a longer --deadline or fewer --timer-codes"
+                                       : "give a longer --deadline or a shorter --duration"));
   }
   return plan;
 }

@@ -29,18 +29,10 @@ struct ReportOptions {
   bool verdict = false;
 };
 
-Error UsageError(std::string message, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = std::move(message);
-  error.next_step = std::move(next_step);
-  return error;
-}
-
 // A document is not overwritten by what is made of it.
 Status CheckInputs(const ReportOptions& options) {
   if (std::ranges::count(options.documents, "-") > 1) {
-    return Fail(UsageError("standard input is named twice", "name - once"));
+    return Fail(UsageError("standard input is named twice", {}, "name - once"));
   }
   if (Status status = ResultFiles(options.output.files).CheckInputs(options.documents); !status) {
     return status;
@@ -50,7 +42,7 @@ Status CheckInputs(const ReportOptions& options) {
   const std::string& refused = single.empty() ? file : single;
   if (options.documents.size() > 1 && !refused.empty()) {
     return Fail(UsageError(
-        fmt::format("{} is one document, but {} are given", refused, options.documents.size()),
+        fmt::format("{} is one document, but {} are given", refused, options.documents.size()), {},
         "give one document, or another format"));
   }
   return {};

@@ -76,14 +76,6 @@ std::string Canonical(std::filesystem::path path) {
   return problem ? path.string() : canonical.string();
 }
 
-Error UsageError(std::string message, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = std::move(message);
-  error.next_step = std::move(next_step);
-  return error;
-}
-
 // A new file beside `path`, to be renamed to it. What another process left there, or still writes,
 // stays as it is.
 FileDescriptor CreateBeside(const std::string& path, std::string& name) {
@@ -150,7 +142,7 @@ Status ResultFiles::CheckInputs(std::span<const std::string> inputs) const {
       if (paths_[i].empty() || !std::filesystem::equivalent(input, paths_[i], none)) continue;
       return Fail(UsageError(fmt::format("{} {}: this is one of the files to read",
                                          kFormats[i].option, Printable(paths_[i])),
-                             fmt::format("give {} another name", kFormats[i].option)));
+                             {}, fmt::format("give {} another name", kFormats[i].option)));
     }
   }
   return {};
@@ -168,13 +160,13 @@ Status ResultFiles::CheckName(size_t index) const {
         UsageError(fmt::format("{} {} is where standard {} goes, which would be written over it",
                                kFormats[index].option, Printable(paths_[index]),
                                fd == STDOUT_FILENO ? "output" : "error"),
-                   fmt::format("give {} a file of its own", kFormats[index].option)));
+                   {}, fmt::format("give {} a file of its own", kFormats[index].option)));
   }
   if (paths_[index] != "-") return {};
   return Fail(UsageError(
       fmt::format("{} -: standard output carries the report, or with --json the document",
                   kFormats[index].option),
-      fmt::format("give {} the name of a file", kFormats[index].option)));
+      {}, fmt::format("give {} the name of a file", kFormats[index].option)));
 }
 
 Status ResultFiles::CheckSame(size_t index) const {
@@ -189,7 +181,7 @@ Status ResultFiles::CheckSame(size_t index) const {
     return Fail(UsageError(
         fmt::format("{} and {} name the same file, {}", kFormats[std::min(i, index)].option,
                     kFormats[std::max(i, index)].option, Printable(paths_[index])),
-        "give each its own file"));
+        {}, "give each its own file"));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/record/percentile.h"
 #include "core/record/record_json.h"
 #include "reporters/result_name.h"
 
@@ -53,8 +54,7 @@ void AddLatency(const LatencyMetrics* latency, Row& row) {
                          {"stdev_ns", NumberText(from.stdev_ns)},
                          {"max_ns", NumberText(from.max_ns)}});
   for (const std::string_view percent : kPercents) {
-    const auto found = std::ranges::find(from.percentiles, percent, &PercentileRow::percent);
-    const PercentileRow value = found == from.percentiles.end() ? PercentileRow() : *found;
+    const PercentileRow value = RowOfPercent(from, percent);
     const std::string name = "p" + std::string(percent);
     row.emplace_back(name + "_ns", NumberText(value.value_ns));
     row.emplace_back(name + "_low95_ns",

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <optional>
 #include <string_view>
 
@@ -12,6 +11,7 @@
 #include "core/histogram/histogram.h"
 #include "core/record/record_json.h"
 #include "reporters/result_name.h"
+#include "reporters/start_time.h"
 
 namespace verbscope {
 namespace {
@@ -29,12 +29,6 @@ std::string Tag(const std::string& name) {
     }
   }
   return tag;
-}
-
-double UnixSeconds(const std::string& text) {
-  std::tm parts = {};
-  if (::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) == nullptr) return 0;
-  return static_cast<double>(::timegm(&parts));
 }
 
 double Finite(double value) { return std::isfinite(value) ? std::max(0.0, value) : 0.0; }
@@ -129,7 +123,7 @@ std::string DistributionLines(const LatencyMetrics& latency) {
 std::string RenderHdrLog(std::span<const Record> records) {
   std::optional<double> start;
   for (const Record& record : records) {
-    const double seconds = UnixSeconds(record.started_at);
+    const double seconds = UnixSeconds(record.started_at).value_or(0);
     start = std::min(start.value_or(seconds), seconds);
   }
   const double start_s = start.value_or(0);
@@ -145,7 +139,8 @@ std::string RenderHdrLog(std::span<const Record> records) {
     for (const Result& result : record.results) {
       if (!HasSamples(result)) continue;
       const std::string tag = Tag(tags.Take(Tag(ResultName(record, result))));
-      text += ResultLines(record, result, tag, UnixSeconds(record.started_at) - start_s);
+      text +=
+          ResultLines(record, result, tag, UnixSeconds(record.started_at).value_or(0) - start_s);
     }
   }
   return text;

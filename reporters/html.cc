@@ -6,6 +6,7 @@
 #include "core/record/record_json.h"
 #include "reporters/html_assets.h"
 #include "reporters/json.h"
+#include "reporters/markup.h"
 
 namespace verbscope {
 namespace {
@@ -38,27 +39,7 @@ void AppendDocument(const std::string& json, std::string& page) {
 
 std::string Escaped(std::string_view text) {
   std::string escaped;
-  for (const char character : Printable(text)) {
-    switch (character) {
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += character;
-    }
-  }
+  for (const char character : Printable(text)) AppendEscaped(character, escaped);
   return escaped;
 }
 

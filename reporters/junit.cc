@@ -10,6 +10,7 @@
 
 #include "core/record/point_text.h"
 #include "core/record/record_json.h"
+#include "reporters/markup.h"
 #include "reporters/result_name.h"
 
 namespace verbscope {
@@ -35,25 +36,7 @@ std::string Xml(std::string_view text) {
       i += 2;
       continue;
     }
-    switch (rest.front()) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&apos;";
-        break;
-      default:
-        escaped += rest.front();
-    }
+    AppendEscaped(rest.front(), escaped);
   }
   return escaped;
 }

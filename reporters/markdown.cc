@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/record/percentile.h"
 #include "core/record/point_text.h"
 #include "core/record/record_json.h"
 
@@ -91,12 +92,12 @@ class Table {
 };
 
 std::string Percentile(const LatencyMetrics& latency, std::string_view percent) {
-  const auto row = std::ranges::find(latency.percentiles, percent, &PercentileRow::percent);
-  if (row == latency.percentiles.end() || !row->value_ns) return "-";
-  std::string text = Time(row->value_ns);
-  if (row->interval) {
-    text += fmt::format(" ({} to {})", Time(std::optional(row->interval->low_ns)),
-                        Time(std::optional(row->interval->high_ns)));
+  const PercentileRow row = RowOfPercent(latency, percent);
+  if (!row.value_ns) return "-";
+  std::string text = Time(row.value_ns);
+  if (row.interval) {
+    text += fmt::format(" ({} to {})", Time(std::optional(row.interval->low_ns)),
+                        Time(std::optional(row.interval->high_ns)));
   }
   return text;
 }

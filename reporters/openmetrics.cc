@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <initializer_list>
 #include <set>
 #include <string_view>
@@ -15,6 +14,7 @@
 
 #include "core/record/record_json.h"
 #include "reporters/result_name.h"
+#include "reporters/start_time.h"
 
 namespace verbscope {
 namespace {
@@ -256,14 +256,6 @@ void AddFindings(const Record& record, const Labels& common, Families& families)
     AddStatus("verbscope_check_status", check.status, {"pass", "fail", "deviation", "skip"}, labels,
               families);
   }
-}
-
-// Seconds since 1970 of "2026-11-29T12:00:00Z"; nullopt for anything else.
-std::optional<double> UnixSeconds(const std::string& text) {
-  std::tm parts = {};
-  const char* end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (end == nullptr) return std::nullopt;
-  return static_cast<double>(::timegm(&parts));
 }
 
 void AddRun(const Record& record, const Labels& common, Families& families) {

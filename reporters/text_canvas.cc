@@ -63,14 +63,6 @@ std::string TimeColumn(std::optional<double> ns) {
   return PadLeft(text, 8);
 }
 
-std::string CountText(uint64_t count) {
-  std::string text = std::to_string(count);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<size_t>(at), ",");
-  }
-  return text;
-}
-
 std::string ShortCountText(uint64_t count) {
   if (count < 10'000'000) return CountText(count);
   constexpr std::array<std::string_view, 5> kUnits = {"M", "G", "T", "P", "E"};
@@ -81,10 +73,6 @@ std::string ShortCountText(uint64_t count) {
     ++unit;
   }
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
-std::string Plural(uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", CountText(count), noun, count == 1 ? "" : "s");
 }
 
 size_t Columns(std::string_view text) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/record/count_text.h"
 #include "reporters/text_options.h"
 
 namespace verbscope {
@@ -19,12 +20,8 @@ namespace verbscope {
 std::string TimeText(double ns);
 // The same right-aligned by its number and left-aligned by its unit, 8 columns; `-` for no value.
 std::string TimeColumn(std::optional<double> ns);
-// "45,678".
-std::string CountText(uint64_t count);
 // Like CountText, but never wider than 9 columns: "123.4 M" from 10^7 on.
 std::string ShortCountText(uint64_t count);
-// "1 QP", "2 QPs".
-std::string Plural(uint64_t count, std::string_view noun);
 
 // Columns of well-formed UTF-8 text without control characters: one per character.
 size_t Columns(std::string_view text);

@@ -66,6 +66,12 @@ Error SetupError(std::string message, std::string cause, std::string next_step) 
   return error;
 }
 
+Error UsageError(std::string message, std::string cause, std::string next_step) {
+  Error error = SetupError(std::move(message), std::move(cause), std::move(next_step));
+  error.error_class = ErrorClass::kUsage;
+  return error;
+}
+
 Error CallError(ErrorClass error_class, std::string_view call, std::string_view parameter,
                 int errno_value) {
   Error error;

@@ -58,6 +58,9 @@ inline tl::unexpected<Error> Fail(Error error) { return tl::unexpected<Error>(st
 // What is wrong before a run can start; `cause` and `next_step` may be empty.
 Error SetupError(std::string message, std::string cause = {}, std::string next_step = {});
 
+// The same of the command line or an input file.
+Error UsageError(std::string message, std::string cause = {}, std::string next_step = {});
+
 // An error of a system or verbs call: message becomes "CALL(PARAMETER) failed: ERRNO TEXT".
 // `parameter` is the value that mattered ("cqe=4096"), may be empty.
 Error CallError(ErrorClass error_class, std::string_view call, std::string_view parameter,

@@ -15,8 +15,8 @@
 #include "core/compare/point_key.h"
 #include "core/compare/run_table.h"
 #include "core/compare/shifts.h"
-#include "core/compare/usage_error.h"
 #include "core/compare/verdict.h"
+#include "core/record/outcome.h"
 #include "core/record/point_text.h"
 
 namespace verbscope {
@@ -261,15 +261,8 @@ bool AnyUndecided(const Comparison& comparison) {
 }
 
 void JudgeComparison(bool require_decision, Record& record) {
-  record.verdict = "pass";
-  record.exit_code = 0;
-  if (AnyWorse(*record.comparison)) {
-    record.verdict = "fail";
-    record.exit_code = ExitCode(ErrorClass::kVerification);
-  } else if (require_decision && AnyUndecided(*record.comparison)) {
-    record.verdict = "inconclusive";
-    record.exit_code = ExitCode(ErrorClass::kInconclusive);
-  }
+  const bool open = require_decision && AnyUndecided(*record.comparison);
+  SetOutcome(AnyWorse(*record.comparison) ? "fail" : open ? "inconclusive" : "pass", record);
 }
 
 }  // namespace verbscope

@@ -13,8 +13,8 @@
 
 #include "core/compare/environment.h"
 #include "core/compare/point_key.h"
-#include "core/compare/usage_error.h"
 #include "core/plan/plan_json.h"
+#include "core/record/point_text.h"
 
 namespace verbscope {
 namespace {
@@ -27,11 +27,6 @@ std::string JsonText(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   // A text in a list may be of any bytes.
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string WaitText(const Point& point) {
-  return point.spin_ns ? fmt::format("{}:{}", point.wait, DurationText(*point.spin_ns))
-                       : point.wait;
 }
 
 FieldTexts ParametersOf(const Record& record) {
@@ -91,10 +86,13 @@ std::vector<SetDifference> Differences(std::span<const Record> base, std::span<c
   ValuesByField of_base;
   ValuesByField of_fresh;
   ValuesByField of_all;
-  for (const Record& record : base) of_base.Add(fields_of(record));
-  for (const Record& record : fresh) of_fresh.Add(fields_of(record));
-  for (const Record& record : base) of_all.Add(fields_of(record));
-  for (const Record& record : fresh) of_all.Add(fields_of(record));
+  for (const auto& [records, values] : {std::pair(base, &of_base), {fresh, &of_fresh}}) {
+    for (const Record& record : records) {
+      const FieldTexts fields = fields_of(record);
+      values->Add(fields);
+      of_all.Add(fields);
+    }
+  }
   std::vector<SetDifference> differences;
   for (const std::string& field : of_all.order()) {
     std::string from = of_base.Text(field);
@@ -111,7 +109,7 @@ std::string PointMemberOf(const std::string& name) { return name == "size" ? "si
 
 std::vector<std::string> KnownNames() {
   std::vector<std::string> names = {"all", "size"};
-  for (const auto& [name, text] : PointMembers(Point())) names.emplace_back(name);
+  for (const auto& [name, text] : KeyMembers(Point())) names.emplace_back(name);
   const nlohmann::json plan = ToJson(Plan());
   for (const auto& [name, value] : plan.items()) {
     if (std::ranges::find(kWithoutInfluence, name) != kWithoutInfluence.end()) continue;
@@ -174,7 +172,7 @@ std::set<std::string> IgnoredMembers(const AllowedDifferences& allowed,
   const auto members_of = [](const Record& record) {
     FieldTexts fields;
     for (const Result& result : record.results) {
-      for (auto& [name, text] : PointMembers(result.point)) {
+      for (auto& [name, text] : KeyMembers(result.point)) {
         fields.emplace_back(fmt::format("{}.{}", result.side, name), std::move(text));
       }
     }
@@ -184,7 +182,7 @@ std::set<std::string> IgnoredMembers(const AllowedDifferences& allowed,
   ValuesByField of_fresh;
   for (const Record& record : base) of_base.Add(members_of(record));
   for (const Record& record : fresh) of_fresh.Add(members_of(record));
-  for (const auto& [name, text] : PointMembers(Point())) {
+  for (const auto& [name, text] : KeyMembers(Point())) {
     bool single = true;
     bool differs = false;
     for (const char* side : {"requester", "responder"}) {

@@ -18,7 +18,7 @@ namespace verbscope {
 //
 // A rate that is a share of what busy polling sustained differs from run to run and identifies
 // nothing: its share does.
-std::vector<std::pair<std::string_view, std::string>> PointMembers(const Point& point);
+std::vector<std::pair<std::string_view, std::string>> KeyMembers(const Point& point);
 
 // Equal for equal points: all members but those in `ignored`.
 std::string PointKey(const Point& point, const std::set<std::string>& ignored = {});

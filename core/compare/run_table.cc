@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/compare/point_key.h"
-#include "core/compare/usage_error.h"
 #include "core/record/point_text.h"
 
 namespace verbscope {

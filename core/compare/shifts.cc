@@ -8,25 +8,18 @@
 #include <utility>
 
 #include "core/record/percentile.h"
+#include "core/statistics/rank.h"
 #include "core/statistics/rank_sum.h"
 
 namespace verbscope {
 namespace {
 
 // The upper edge of the bucket that holds it, as the percentiles of a report are.
-std::optional<int64_t> Decile(const LatencyMetrics& latency, uint64_t tenths) {
+std::optional<int64_t> Decile(const LatencyMetrics& latency, uint32_t tenths) {
+  const Percentile percentile(tenths * (Percentile::kWhole / 10));
   constexpr uint64_t kEnough = 10;
-  uint64_t samples = 0;
-  for (const HistogramBucket& bucket : latency.buckets) samples += bucket.count;
-  if (samples < kEnough) return std::nullopt;
-  // ⌈samples · tenths / 10⌉ without leaving 64 bits.
-  const uint64_t rank = samples / 10 * tenths + (samples % 10 * tenths + 9) / 10;
-  uint64_t below = 0;
-  for (const HistogramBucket& bucket : latency.buckets) {
-    below += bucket.count;
-    if (below >= rank) return std::min(bucket.to_ns, latency.max_ns.value_or(bucket.to_ns));
-  }
-  return std::nullopt;
+  if (latency.samples < kEnough || latency.buckets.empty()) return std::nullopt;
+  return BucketAtRank(latency, NearestRank(percentile, latency.samples)).to_ns;
 }
 
 template <class Quantile>
@@ -57,7 +50,7 @@ void AddRow(const JoinedRuns& runs, std::string percent, Quantile quantile,
 
 std::vector<ShiftRow> ShiftsOf(const JoinedRuns& runs) {
   std::vector<ShiftRow> rows;
-  for (uint64_t tenths = 1; tenths <= 9; ++tenths) {
+  for (uint32_t tenths = 1; tenths <= 9; ++tenths) {
     AddRow(
         runs, std::to_string(10 * tenths),
         [tenths](const LatencyMetrics& latency) { return Decile(latency, tenths); }, rows);

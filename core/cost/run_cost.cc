@@ -12,6 +12,7 @@
 #include "core/cost/syscall_counter.h"
 #include "core/cost/verb_rows.h"
 #include "core/host/affinity.h"
+#include "core/record/outcome.h"
 #include "core/selection/control_path.h"
 #include "core/selection/gid_pair.h"
 #include "core/selection/path_mtu.h"
@@ -111,17 +112,8 @@ Status Run(const SessionContext& context, const CostOptions& options, Record& re
 
 void SetVerdict(Status status, Record& record) {
   const auto measures = [](const Result& result) { return result.point.op != "empty_timing"; };
-  if (!status) {
-    record.verdict = "error";
-    record.exit_code = ExitCode(status.error().error_class);
-    record.error = std::move(status.error());
-  } else if (std::ranges::any_of(record.results, measures)) {
-    record.verdict = "pass";
-    record.exit_code = 0;
-  } else {
-    record.verdict = "inconclusive";
-    record.exit_code = ExitCode(ErrorClass::kInconclusive);
-  }
+  if (!status) return SetError(std::move(status.error()), record);
+  SetOutcome(std::ranges::any_of(record.results, measures) ? "pass" : "inconclusive", record);
 }
 
 }  // namespace

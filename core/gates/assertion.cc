@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/gates/trimmed.h"
 #include "core/record/record_json.h"
 
 namespace verbscope {
@@ -18,41 +19,27 @@ constexpr std::pair<std::string_view, GateOp> kOps[] = {
 constexpr char kForm[] =
     "write METRIC[{key=value,…}] OP VALUE, such as 'p99<5us' or 'bw{size=64K}>=90Gb/s'";
 
-Error Usage(std::string message, std::string next_step = kForm) {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = std::move(message);
-  error.next_step = std::move(next_step);
-  return error;
-}
-
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
 // "baseline", "baseline*1.05"; nullopt: something else.
 Expected<std::optional<double>> ParseBaseline(std::string_view text) {
   constexpr std::string_view kWord = "baseline";
   if (!text.starts_with(kWord)) return std::optional<double>();
   std::string_view rest = Trimmed(text.substr(kWord.size()));
   if (rest.empty()) return std::optional<double>(1.0);
-  if (!rest.starts_with('*')) return Fail(Usage(fmt::format("\"{}\" is no value", text)));
+  if (!rest.starts_with('*'))
+    return Fail(UsageError(fmt::format("\"{}\" is no value", text), {}, kForm));
   rest = Trimmed(rest.substr(1));
   double factor = 0;
   const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), factor);
   if (problem != std::errc() || end != rest.data() + rest.size() || !std::isfinite(factor) ||
       factor <= 0) {
-    return Fail(Usage(fmt::format("\"{}\" is no factor above 0", rest),
-                      "write baseline*1.05 for 5 % more than the baseline"));
+    return Fail(UsageError(fmt::format("\"{}\" is no factor above 0", rest), {},
+                           "write baseline*1.05 for 5 % more than the baseline"));
   }
   return std::optional<double>(factor);
 }
 
 Status ParseValue(std::string_view text, Assertion& assertion) {
-  if (text.empty()) return Fail(Usage("the value is missing"));
+  if (text.empty()) return Fail(UsageError("the value is missing", {}, kForm));
   Expected<std::optional<double>> factor = ParseBaseline(text);
   if (!factor) return Fail(std::move(factor.error()));
   assertion.baseline_factor = *factor;
@@ -69,13 +56,13 @@ Status ParseInto(std::string_view text, Assertion& assertion) {
   size_t after_metric = first_op;
   if (scope_begin != text.npos && scope_begin < first_op) {
     const size_t scope_end = text.find('}', scope_begin);
-    if (scope_end == text.npos) return Fail(Usage("the scope has no closing }"));
+    if (scope_end == text.npos) return Fail(UsageError("the scope has no closing }", {}, kForm));
     Expected<Scope> scope = ParseScope(text.substr(scope_begin + 1, scope_end - scope_begin - 1));
     if (!scope) return Fail(std::move(scope.error()));
     assertion.scope = std::move(*scope);
     after_metric = scope_end + 1;
   }
-  if (first_op == text.npos) return Fail(Usage("there is no comparison"));
+  if (first_op == text.npos) return Fail(UsageError("there is no comparison", {}, kForm));
   Expected<GateMetric> metric =
       ParseGateMetric(Trimmed(text.substr(0, std::min(scope_begin, first_op))));
   if (!metric) return Fail(std::move(metric.error()));
@@ -84,14 +71,13 @@ Status ParseInto(std::string_view text, Assertion& assertion) {
   for (const auto& [word, op] : kOps) {
     if (!rest.starts_with(word)) continue;
     assertion.op = op;
-    const bool equality = op == GateOp::kEqual || op == GateOp::kNotEqual;
-    if (equality && !assertion.metric.is_count()) {
-      return Fail(Usage(fmt::format("{} is never exactly a value", ToText(assertion.metric)),
-                        "compare it with <, <=, > or >="));
+    if (IsEquality(op) && !assertion.metric.is_count()) {
+      return Fail(UsageError(fmt::format("{} is never exactly a value", ToText(assertion.metric)),
+                             {}, "compare it with <, <=, > or >="));
     }
     return ParseValue(Trimmed(rest.substr(word.size())), assertion);
   }
-  return Fail(Usage("there is no comparison behind the metric"));
+  return Fail(UsageError("there is no comparison behind the metric", {}, kForm));
 }
 
 }  // namespace
@@ -120,12 +106,13 @@ Expected<Assertion> ParseAssertion(std::string_view text) {
   assertion.text = Printable(text, kMaxAssertionBytes);
   Status status;
   if (text.empty()) {
-    status = Fail(Usage("the assertion is empty"));
+    status = Fail(UsageError("the assertion is empty", {}, kForm));
   } else if (text.size() > kMaxAssertionBytes || assertion.text != text) {
-    status =
-        Fail(Usage(text.size() > kMaxAssertionBytes
+    status = Fail(
+        UsageError(text.size() > kMaxAssertionBytes
                        ? fmt::format("it is longer than {} bytes", kMaxAssertionBytes)
-                       : std::string("it holds bytes that are no plain text, such as a line end")));
+                       : std::string("it holds bytes that are no plain text, such as a line end"),
+                   {}, kForm));
   } else {
     status = ParseInto(text, assertion);
   }
@@ -158,11 +145,12 @@ Expected<std::vector<Assertion>> ParseAssertions(std::string_view text) {
 Status CheckAssertion(const Assertion& assertion, std::string_view command, const Plan* plan) {
   Status status;
   if (!CanYield(command, assertion.metric)) {
-    status = Fail(Usage(fmt::format("{} does not measure {}", command, ToText(assertion.metric)),
-                        "assert what the command's report shows"));
+    status =
+        Fail(UsageError(fmt::format("{} does not measure {}", command, ToText(assertion.metric)),
+                        {}, "assert what the command's report shows"));
   } else if (assertion.metric.is_of_run() && !assertion.scope.empty()) {
-    status = Fail(Usage(fmt::format("{} is of the whole run", ToText(assertion.metric)),
-                        "leave the scope out"));
+    status = Fail(UsageError(fmt::format("{} is of the whole run", ToText(assertion.metric)), {},
+                             "leave the scope out"));
   } else if (plan != nullptr) {
     status = CheckScope(assertion.scope, *plan);
   }

@@ -21,6 +21,9 @@ namespace verbscope {
 
 enum class GateOp { kLess, kLessEqual, kGreater, kGreaterEqual, kEqual, kNotEqual };
 bool Holds(GateOp op, double value, double limit);
+// Whether smaller values satisfy the comparison.
+constexpr bool IsUpper(GateOp op) { return op == GateOp::kLess || op == GateOp::kLessEqual; }
+constexpr bool IsEquality(GateOp op) { return op == GateOp::kEqual || op == GateOp::kNotEqual; }
 
 struct Assertion {
   std::string text;  // as it was written, without blanks at the ends

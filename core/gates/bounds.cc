@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/gates/figures.h"
+#include "core/record/percentile.h"
 #include "core/statistics/rank.h"
 
 namespace verbscope {
@@ -14,9 +15,6 @@ constexpr double kZ95 = 1.6448536269514722;  // one-sided
 constexpr uint64_t kLeastForMean = 30;
 // Beyond this a number of samples is no advice.
 constexpr double kMostNeeded = 1e15;
-
-// Whether smaller values satisfy the comparison.
-bool IsUpper(GateOp op) { return op == GateOp::kLess || op == GateOp::kLessEqual; }
 
 // Of samples that come as these do.
 std::optional<uint64_t> InAll(double effective_needed, uint64_t samples, uint64_t effective) {
@@ -85,18 +83,19 @@ GateOutcome JudgePercentile(const LatencyMetrics& latency, Percentile percentile
   const uint64_t effective = std::clamp<uint64_t>(EffectiveOf(percentile, latency), 1, samples);
   GateOutcome outcome{.limit = limit, .samples = samples, .effective_samples = effective};
   if (IsResolved(percentile, samples)) {
-    outcome.observed = static_cast<double>(AtRank(latency, NearestRank(percentile, samples)).to_ns);
+    outcome.observed =
+        static_cast<double>(BucketAtRank(latency, NearestRank(percentile, samples)).to_ns);
   }
   const RankBounds ranks = OneSided95(percentile, effective);
   std::optional<double> low;
   std::optional<double> high;
   if (ranks.lower) {
     const uint64_t rank = ScaleRankDown(*ranks.lower, effective, samples);
-    low = static_cast<double>(AtRank(latency, rank).from_ns);
+    low = static_cast<double>(BucketAtRank(latency, rank).from_ns);
   }
   if (ranks.upper) {
     const uint64_t rank = ScaleRankUp(*ranks.upper, effective, samples);
-    high = static_cast<double>(AtRank(latency, rank).to_ns);
+    high = static_cast<double>(BucketAtRank(latency, rank).to_ns);
   }
   Decide(low, high, op, limit, outcome);
   if (outcome.status != "inconclusive") return outcome;

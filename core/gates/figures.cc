@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/record/percentile.h"
+
 namespace verbscope {
 namespace {
 
@@ -26,7 +28,7 @@ std::optional<double> LatencyFigure(const GateMetric& metric, const LatencyMetri
   const Percentile percentile = metric.percentile.value_or(kP50);
   if (!IsResolved(percentile, latency.samples)) return std::nullopt;
   const uint64_t rank = NearestRank(percentile, latency.samples);
-  return static_cast<double>(AtRank(latency, rank).to_ns);
+  return static_cast<double>(BucketAtRank(latency, rank).to_ns);
 }
 
 std::optional<double> MessageRate(const Metrics& metrics) {
@@ -124,20 +126,6 @@ bool KnowsBursts(const LatencyMetrics& latency) {
   return std::ranges::any_of(latency.percentiles, [](const PercentileRow& row) {
     return row.effective_samples.has_value();
   });
-}
-
-HistogramBucket AtRank(const LatencyMetrics& latency, uint64_t rank) {
-  HistogramBucket bucket = latency.buckets.empty() ? HistogramBucket{} : latency.buckets.back();
-  uint64_t seen = 0;
-  for (const HistogramBucket& each : latency.buckets) {
-    seen += each.count;
-    if (seen < std::max<uint64_t>(rank, 1)) continue;
-    bucket = each;
-    break;
-  }
-  if (latency.min_ns) bucket.from_ns = std::max(bucket.from_ns, *latency.min_ns);
-  if (latency.max_ns) bucket.to_ns = std::min(bucket.to_ns, *latency.max_ns);
-  return bucket;
 }
 
 }  // namespace verbscope

@@ -36,10 +36,6 @@ uint64_t EffectiveOfMean(const LatencyMetrics& latency);
 // Whether the run was long enough to tell whether its samples come in bursts.
 bool KnowsBursts(const LatencyMetrics& latency);
 
-// The bucket of the sample with this rank in ascending order, counted from 1 and clamped to what is
-// there, within [min, max]. Needs at least one sample.
-HistogramBucket AtRank(const LatencyMetrics& latency, uint64_t rank);
-
 }  // namespace verbscope
 
 #endif  // VERBSCOPE_CORE_GATES_FIGURES_H_

@@ -8,6 +8,7 @@
 
 #include "core/gates/bounds.h"
 #include "core/gates/figures.h"
+#include "core/record/outcome.h"
 #include "core/record/point_text.h"
 #include "core/statistics/rank_sum.h"
 
@@ -89,9 +90,8 @@ double Distance(const Assertion& assertion, const GateOutcome& outcome) {
   if (!value || !outcome.limit) return 0;
   const double scale = std::max(std::abs(*outcome.limit), 1e-12);
   const double above = (*value - *outcome.limit) / scale;
-  const bool upper = assertion.op == GateOp::kLess || assertion.op == GateOp::kLessEqual;
-  const bool lower = assertion.op == GateOp::kGreater || assertion.op == GateOp::kGreaterEqual;
-  return upper ? above : lower ? -above : std::abs(above);
+  if (IsEquality(assertion.op)) return std::abs(above);
+  return IsUpper(assertion.op) ? above : -above;
 }
 
 std::string WhyNothing(const Assertion& assertion, std::span<const Result> results) {
@@ -144,10 +144,7 @@ Expected<OnInconclusive> ParseOnInconclusive(std::string_view text) {
   if (text == "fail") return OnInconclusive::kFail;
   if (text == "pass") return OnInconclusive::kPass;
   if (text == "extend") return OnInconclusive::kExtend;
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = "it is not report, fail, pass or extend";
-  return Fail(std::move(error));
+  return Fail(UsageError("it is not report, fail, pass or extend"));
 }
 
 std::vector<GateRow> Judge(const Gates& gates, std::span<const Result> results) {
@@ -169,14 +166,13 @@ std::vector<GateRow> Judge(const Gates& gates, const Record& record) {
       continue;
     }
     GateRow row{.expression = assertion.text};
+    double limit = assertion.limit;
     if (assertion.baseline_factor) {
       std::vector<double> errors;
       for (const Record& baseline : gates.baselines) errors.push_back(ErrorsOf(baseline));
-      const double limit = errors.empty() ? 0 : MedianOf(std::move(errors));
-      row.outcome = JudgeExact(ErrorsOf(record), assertion.op, limit * *assertion.baseline_factor);
-    } else {
-      row.outcome = JudgeExact(ErrorsOf(record), assertion.op, assertion.limit);
+      limit = errors.empty() ? 0 : MedianOf(std::move(errors)) * *assertion.baseline_factor;
     }
+    row.outcome = JudgeExact(ErrorsOf(record), assertion.op, limit);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -195,13 +191,8 @@ std::string_view VerdictOf(std::span<const GateRow> gates, OnInconclusive policy
 void CountGates(OnInconclusive policy, Record& record) {
   if (record.error) return;
   const std::string_view gates = VerdictOf(record.gates, policy);
-  if (gates == "fail") {
-    record.verdict = gates;
-    record.exit_code = ExitCode(ErrorClass::kVerification);
-  } else if (gates == "inconclusive" && record.verdict == "pass") {
-    record.verdict = gates;
-    record.exit_code = ExitCode(ErrorClass::kInconclusive);
-  }
+  const bool worse = gates == "fail" || (gates == "inconclusive" && record.verdict == "pass");
+  if (worse) SetOutcome(gates, record);
 }
 
 int64_t MoreNs(std::span<const GateRow> gates, int64_t measured_ns, int64_t longest_ns) {
@@ -232,23 +223,20 @@ Status CheckBaselines(const Gates& gates, std::string_view command) {
   const auto against = std::ranges::find_if(gates.assertions, [](const Assertion& assertion) {
     return assertion.baseline_factor.has_value();
   });
-  Error error;
-  error.error_class = ErrorClass::kUsage;
   if (against != gates.assertions.end() && gates.baselines.empty()) {
-    error.message = fmt::format("assertion '{}' needs a baseline", against->text);
-    error.next_step = "give --baseline FILE, a document that this command wrote with --json-file";
-    return Fail(std::move(error));
+    return Fail(
+        UsageError(fmt::format("assertion '{}' needs a baseline", against->text), {},
+                   "give --baseline FILE, a document that this command wrote with --json-file"));
   }
   for (const Record& baseline : gates.baselines) {
     if (baseline.command != command) {
-      error.message = fmt::format("the baseline is of {}, not of {}", baseline.command, command);
-      error.next_step = "give --baseline a document of the same command";
-      return Fail(std::move(error));
+      return Fail(
+          UsageError(fmt::format("the baseline is of {}, not of {}", baseline.command, command), {},
+                     "give --baseline a document of the same command"));
     }
     if (baseline.error || baseline.results.empty()) {
-      error.message = "the baseline is of a run that broke, or has no result";
-      error.next_step = "make a new baseline from a run that passed";
-      return Fail(std::move(error));
+      return Fail(UsageError("the baseline is of a run that broke, or has no result", {},
+                             "make a new baseline from a run that passed"));
     }
   }
   return {};

@@ -41,18 +41,11 @@ std::span<const Unit> UnitsOf(const GateMetric& metric) {
   return {};
 }
 
-tl::unexpected<Error> Usage(std::string message, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = std::move(message);
-  error.next_step = std::move(next_step);
-  return Fail(std::move(error));
-}
-
 tl::unexpected<Error> UnknownMetric(std::string_view text) {
-  return Usage(fmt::format("\"{}\" is no metric", text),
-               "known are min, max, mean, stdev, percentiles such as p50 and p99.9, bw, msgrate, "
-               "cpu, errors, count, counter.NAME and lost_wakeups");
+  return Fail(
+      UsageError(fmt::format("\"{}\" is no metric", text), {},
+                 "known are min, max, mean, stdev, percentiles such as p50 and p99.9, bw, msgrate, "
+                 "cpu, errors, count, counter.NAME and lost_wakeups"));
 }
 
 std::string UnitList(std::span<const Unit> units) {
@@ -74,8 +67,8 @@ Expected<GateMetric> ParseGateMetric(std::string_view text) {
     constexpr std::string_view kLetters =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
     if (name.empty() || name.find_first_not_of(kLetters) != name.npos) {
-      return Usage(fmt::format("\"{}\" names no counter", text),
-                   "write counter.NAME with a name that the report shows");
+      return Fail(UsageError(fmt::format("\"{}\" names no counter", text), {},
+                             "write counter.NAME with a name that the report shows"));
     }
     return GateMetric{.kind = MetricKind::kCounter, .counter = std::string(name)};
   }
@@ -83,8 +76,8 @@ Expected<GateMetric> ParseGateMetric(std::string_view text) {
   const std::optional<Percentile> percentile = Percentile::Parse(text.substr(1));
   if (percentile) return GateMetric{.kind = MetricKind::kPercentile, .percentile = percentile};
   if (text == "p100" || text == "p0") {
-    return Usage(fmt::format("{} is not a percentile", text),
-                 fmt::format("write {}", text == "p0" ? "min" : "max"));
+    return Fail(UsageError(fmt::format("{} is not a percentile", text), {},
+                           fmt::format("write {}", text == "p0" ? "min" : "max")));
   }
   return UnknownMetric(text);
 }
@@ -107,23 +100,24 @@ Expected<double> ParseGateValue(const GateMetric& metric, std::string_view text)
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string name = ToText(metric);
   if (problem != std::errc() || !std::isfinite(value) || value < 0) {
-    return Usage(fmt::format("\"{}\" is no value for {}", text, name),
-                 "write a number of 0 or more with its unit, or baseline*FACTOR");
+    return Fail(UsageError(fmt::format("\"{}\" is no value for {}", text, name), {},
+                           "write a number of 0 or more with its unit, or baseline*FACTOR"));
   }
   std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   const std::span<const Unit> units = UnitsOf(metric);
   if (units.empty()) {
     if (unit.empty()) return value;
-    return Usage(fmt::format("{} is a number of things and has no unit \"{}\"", name, unit),
-                 fmt::format("write {}", value));
+    return Fail(
+        UsageError(fmt::format("{} is a number of things and has no unit \"{}\"", name, unit), {},
+                   fmt::format("write {}", value)));
   }
   for (const Unit& known : units) {
     if (unit == known.name && std::isfinite(value * known.factor)) return value * known.factor;
   }
-  return Usage(unit.empty() ? fmt::format("the value {} of {} has no unit", text, name)
-                            : fmt::format("{} is not measured in \"{}\"", name, unit),
-               fmt::format("units of {} are {}", name, UnitList(units)));
+  return Fail(UsageError(unit.empty() ? fmt::format("the value {} of {} has no unit", text, name)
+                                      : fmt::format("{} is not measured in \"{}\"", name, unit),
+                         {}, fmt::format("units of {} are {}", name, UnitList(units))));
 }
 
 bool CanYield(std::string_view command, const GateMetric& metric) {

@@ -4,94 +4,72 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "core/gates/trimmed.h"
 #include "core/plan/operation.h"
+#include "core/record/point_members.h"
+#include "core/record/point_text.h"
 
 namespace verbscope {
 namespace {
 
 enum class Kind { kText, kSize, kNumber, kReal, kFlag, kWait, kSide };
 
-// One thing by which results differ: its names, what values it has, and the value of a result;
-// nothing where the result does not have it.
+// One thing by which results differ: its names, and what values it has.
 struct Member {
   std::string_view name;
-  std::string_view json_name;  // empty: the same
+  std::string_view json_name;  // of a point, or "side", "run", "set"
   Kind kind;
-  std::optional<std::string> (*of)(const Result& result);
+  std::string_view absent = {};  // what a point without it means; empty: it is in no such scope
 };
-
-template <class T>
-std::optional<std::string> Text(const std::optional<T>& value) {
-  if (!value) return std::nullopt;
-  if constexpr (std::is_same_v<T, bool>) {
-    return *value ? "true" : "false";
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    return *value;
-  } else {
-    return fmt::format("{}", *value);
-  }
-}
-
-std::string WaitText(const Point& point) {
-  return point.spin_ns ? fmt::format("{}:{}", point.wait, DurationText(*point.spin_ns))
-                       : point.wait;
-}
 
 constexpr Member kMembers[] = {
-    {"op", "", Kind::kText, [](const Result& r) { return std::optional(r.point.op); }},
-    {"size", "size_bytes", Kind::kSize,
-     [](const Result& r) { return Text(std::optional(r.point.size_bytes)); }},
-    {"qps", "", Kind::kNumber, [](const Result& r) { return Text(std::optional(r.point.qps)); }},
-    {"cqs", "", Kind::kNumber, [](const Result& r) { return Text(r.point.cqs); }},
-    {"threads", "", Kind::kNumber, [](const Result& r) { return Text(r.point.threads); }},
-    {"cq_depth", "", Kind::kNumber, [](const Result& r) { return Text(r.point.cq_depth); }},
-    {"wait", "", Kind::kWait, [](const Result& r) { return std::optional(WaitText(r.point)); }},
-    {"rate", "rate_per_s", Kind::kReal, [](const Result& r) { return Text(r.point.rate_per_s); }},
-    {"share", "busy_share_percent", Kind::kReal,
-     [](const Result& r) { return Text(r.point.busy_share_percent); }},
-    {"moderation", "", Kind::kText, [](const Result& r) { return Text(r.point.moderation); }},
-    {"tx_depth", "", Kind::kNumber, [](const Result& r) { return Text(r.point.tx_depth); }},
-    {"timer_code", "", Kind::kNumber, [](const Result& r) { return Text(r.point.timer_code); }},
-    {"imm", "", Kind::kFlag,
-     [](const Result& r) { return Text(std::optional(r.point.imm.value_or(false))); }},
-    {"atomic_op", "", Kind::kText, [](const Result& r) { return Text(r.point.atomic_op); }},
-    {"bidirectional", "", Kind::kFlag,
-     [](const Result& r) { return Text(std::optional(r.point.bidirectional.value_or(false))); }},
-    {"post_list", "", Kind::kNumber,
-     [](const Result& r) { return Text(std::optional(r.point.post_list.value_or(1))); }},
-    {"inline", "", Kind::kFlag, [](const Result& r) { return Text(r.point.inline_data); }},
-    {"signal_every", "", Kind::kNumber,
-     [](const Result& r) { return Text(std::optional(r.point.signal_every.value_or(1))); }},
-    {"variant", "", Kind::kText, [](const Result& r) { return Text(r.point.variant); }},
-    {"side", "", Kind::kSide, [](const Result& r) { return std::optional(r.side); }},
-    {"run", "", Kind::kNumber, [](const Result& r) { return Text(std::optional(r.run)); }},
-    {"set", "", Kind::kText, [](const Result& r) { return Text(r.set); }},
+    {"op", "op", Kind::kText},
+    {"size", "size_bytes", Kind::kSize},
+    {"qps", "qps", Kind::kNumber},
+    {"cqs", "cqs", Kind::kNumber},
+    {"threads", "threads", Kind::kNumber},
+    {"cq_depth", "cq_depth", Kind::kNumber},
+    {"wait", "wait", Kind::kWait},
+    {"rate", "rate_per_s", Kind::kReal},
+    {"share", "busy_share_percent", Kind::kReal},
+    {"moderation", "moderation", Kind::kText},
+    {"tx_depth", "tx_depth", Kind::kNumber},
+    {"timer_code", "timer_code", Kind::kNumber},
+    {"imm", "imm", Kind::kFlag, "false"},
+    {"atomic_op", "atomic_op", Kind::kText},
+    {"bidirectional", "bidirectional", Kind::kFlag, "false"},
+    {"post_list", "post_list", Kind::kNumber, "1"},
+    {"inline", "inline", Kind::kFlag},
+    {"signal_every", "signal_every", Kind::kNumber, "1"},
+    {"variant", "variant", Kind::kText},
+    {"side", "side", Kind::kSide},
+    {"run", "run", Kind::kNumber},
+    {"set", "set", Kind::kText},
 };
+
+// The value of a result; nothing where the result does not have it.
+std::optional<std::string> ValueOf(const Member& member, const Result& result) {
+  if (member.name == "side") return result.side;
+  if (member.name == "run") return fmt::format("{}", result.run);
+  if (member.name == "set") return result.set;
+  if (member.kind == Kind::kWait) return WaitText(result.point);
+  for (PointMember& known : PointMembers(result.point)) {
+    if (known.name != member.json_name) continue;
+    if (known.text || member.absent.empty()) return std::move(known.text);
+    return std::string(member.absent);
+  }
+  return std::nullopt;
+}
 
 const Member* FindMember(std::string_view key) {
   const auto* found = std::ranges::find_if(kMembers, [key](const Member& member) {
-    return member.name == key || (!member.json_name.empty() && member.json_name == key);
+    return member.name == key || member.json_name == key;
   });
   return found == std::ranges::end(kMembers) ? nullptr : found;
-}
-
-tl::unexpected<Error> Usage(std::string message, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = std::move(message);
-  error.next_step = std::move(next_step);
-  return Fail(std::move(error));
-}
-
-std::string_view Trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
 }
 
 template <class T>
@@ -100,6 +78,11 @@ std::optional<T> NumberOf(std::string_view text) {
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+template <class T>
+std::optional<std::string> NumberText(const std::optional<T>& number) {
+  return number ? std::optional(fmt::format("{}", *number)) : std::nullopt;
 }
 
 // The value as a result's own would be written; nullopt: the member has no such value.
@@ -114,9 +97,9 @@ std::optional<std::string> Normalised(Kind kind, std::string_view value) {
       return fmt::format("{}", *size);
     }
     case Kind::kNumber:
-      return Text(NumberOf<uint32_t>(value));
+      return NumberText(NumberOf<uint32_t>(value));
     case Kind::kReal:
-      return Text(NumberOf<double>(value));
+      return NumberText(NumberOf<double>(value));
     case Kind::kFlag:
       if (value != "true" && value != "false") return std::nullopt;
       return std::string(value);
@@ -136,8 +119,8 @@ std::optional<std::string> Normalised(Kind kind, std::string_view value) {
 Expected<ScopeTerm> ParseTerm(std::string_view text) {
   const size_t equals = text.find('=');
   if (equals == text.npos) {
-    return Usage(fmt::format("\"{}\" in the scope is not key=value", text),
-                 "write a scope as {size=64,side=requester}");
+    return Fail(UsageError(fmt::format("\"{}\" in the scope is not key=value", text), {},
+                           "write a scope as {size=64,side=requester}"));
   }
   const std::string_view key = Trimmed(text.substr(0, equals));
   const std::string_view value = Trimmed(text.substr(equals + 1));
@@ -147,14 +130,14 @@ Expected<ScopeTerm> ParseTerm(std::string_view text) {
     for (const Member& each : kMembers) {
       known += fmt::format("{}{}", known.empty() ? "" : ", ", each.name);
     }
-    return Usage(fmt::format("\"{}\" is nothing that results differ by", key),
-                 "known are " + known);
+    return Fail(UsageError(fmt::format("\"{}\" is nothing that results differ by", key), {},
+                           "known are " + known));
   }
   std::optional<std::string> normalised = Normalised(member->kind, value);
   if (!normalised) {
-    return Usage(fmt::format("\"{}\" is no value of {}", value, key),
-                 member->kind == Kind::kSide ? "sides are requester, responder and local"
-                                             : "write it as the report does");
+    return Fail(UsageError(fmt::format("\"{}\" is no value of {}", value, key), {},
+                           member->kind == Kind::kSide ? "sides are requester, responder and local"
+                                                       : "write it as the report does"));
   }
   return ScopeTerm{std::string(member->name), std::move(*normalised)};
 }
@@ -168,8 +151,8 @@ Expected<Scope> ParseScope(std::string_view text) {
     Expected<ScopeTerm> term = ParseTerm(Trimmed(text.substr(0, comma)));
     if (!term) return Fail(std::move(term.error()));
     if (std::ranges::find(scope, term->key, &ScopeTerm::key) != scope.end()) {
-      return Usage(fmt::format("{} stands twice in the scope", term->key),
-                   "give an assertion for each value");
+      return Fail(UsageError(fmt::format("{} stands twice in the scope", term->key), {},
+                             "give an assertion for each value"));
     }
     scope.push_back(std::move(*term));
     if (comma == text.npos) return scope;
@@ -181,7 +164,7 @@ bool InScope(const Scope& scope, const Result& result) {
   return std::ranges::all_of(scope, [&result](const ScopeTerm& term) {
     const Member* member = FindMember(term.key);
     if (member == nullptr) return false;
-    const std::optional<std::string> value = member->of(result);
+    const std::optional<std::string> value = ValueOf(*member, result);
     if (!value) return false;
     if (member->kind == Kind::kReal) {
       return NumberOf<double>(term.value) == NumberOf<double>(*value);
@@ -198,22 +181,23 @@ Status CheckScope(const Scope& scope, const Plan& plan) {
     if (term.key == "size") {
       const std::optional<uint64_t> size = NumberOf<uint64_t>(term.value);
       if (size && std::ranges::find(plan.sizes_bytes, *size) != plan.sizes_bytes.end()) continue;
-      return Usage(fmt::format("no result of this run has {} bytes", term.value),
-                   fmt::format("add the size to -s, or leave {{size={}}} out", term.value));
+      return Fail(
+          UsageError(fmt::format("no result of this run has {} bytes", term.value), {},
+                     fmt::format("add the size to -s, or leave {{size={}}} out", term.value)));
     }
     if (term.key == "op" && term.value != operation->op) {
-      return Usage(fmt::format("{} has no results of op {}", plan.command, term.value),
-                   fmt::format("its results are of op {}", operation->op));
+      return Fail(UsageError(fmt::format("{} has no results of op {}", plan.command, term.value),
+                             {}, fmt::format("its results are of op {}", operation->op)));
     }
     if (term.key == "side" && term.value == "local") {
-      return Usage(fmt::format("{} has no results of side local", plan.command),
-                   "its sides are requester and responder");
+      return Fail(UsageError(fmt::format("{} has no results of side local", plan.command), {},
+                             "its sides are requester and responder"));
     }
     const bool run = term.key == "run";
     if (run && NumberOf<uint32_t>(term.value).value_or(0) >= plan.repeat) {
-      return Usage(fmt::format("this command makes {} {}, counted from 0", plan.repeat,
-                               plan.repeat == 1 ? "run" : "runs"),
-                   "raise --repeat, or name another run");
+      return Fail(UsageError(fmt::format("this command makes {} {}, counted from 0", plan.repeat,
+                                         plan.repeat == 1 ? "run" : "runs"),
+                             {}, "raise --repeat, or name another run"));
     }
   }
   return {};

@@ -29,9 +29,9 @@ Expected<T> ChoiceOf(const Words<T>& words, std::string_view text) {
   for (const auto& [choice, word] : words) {
     if (word == text) return choice;
   }
-  return UsageError(
-      fmt::format("{} is neither {} nor {}", Quoted(text), words[0].second, words[1].second),
-      "give one of them, or leave it out");
+  return Fail(UsageError(
+      fmt::format("{} is neither {} nor {}", Quoted(text), words[0].second, words[1].second), {},
+      "give one of them, or leave it out"));
 }
 
 }  // namespace
@@ -56,10 +56,11 @@ Expected<Moderation> ParseModeration(std::string_view text) {
                         .period_us = static_cast<uint16_t>(*period / kUs)};
     }
   }
-  return UsageError(fmt::format("{} is not COUNT:PERIOD, a number of completions from 1 to 65535 "
-                                "and a time from 1us to 65535us",
-                                Quoted(text)),
-                    "write it as 16:8us");
+  return Fail(
+      UsageError(fmt::format("{} is not COUNT:PERIOD, a number of completions from 1 to 65535 "
+                             "and a time from 1us to 65535us",
+                             Quoted(text)),
+                 {}, "write it as 16:8us"));
 }
 
 }  // namespace verbscope

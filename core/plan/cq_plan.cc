@@ -20,16 +20,17 @@ constexpr uint32_t kThreadsQuickMessages =
 Status CheckCounts(const std::vector<uint32_t>& counts, std::string_view field,
                    std::string_view option, uint32_t most) {
   if (counts.size() > kMaxCqRows) {
-    return UsageError(fmt::format("{} ({}) holds {} numbers, more than {}", field, option,
-                                  counts.size(), kMaxCqRows));
+    return Fail(UsageError(fmt::format("{} ({}) holds {} numbers, more than {}", field, option,
+                                       counts.size(), kMaxCqRows)));
   }
   std::set<uint32_t> seen;
   for (const uint32_t count : counts) {
     if (count < 1 || count > most) {
-      return UsageError(fmt::format("{} ({}) is {}, outside 1 to {}", field, option, count, most));
+      return Fail(
+          UsageError(fmt::format("{} ({}) is {}, outside 1 to {}", field, option, count, most)));
     }
     if (!seen.insert(count).second) {
-      return UsageError(fmt::format("{} ({}) holds {} twice", field, option, count));
+      return Fail(UsageError(fmt::format("{} ({}) holds {} twice", field, option, count)));
     }
   }
   return {};
@@ -38,24 +39,25 @@ Status CheckCounts(const std::vector<uint32_t>& counts, std::string_view field,
 Status CheckScale(const Plan& plan) {
   for (const uint32_t cqs : CqsOf(plan)) {
     if (cqs <= plan.qps) continue;
-    return UsageError(
-        fmt::format("--cqs {}: with {} queue pairs some CQs would have none", cqs, plan.qps),
-        "raise --qps, or leave that number out of --cqs");
+    return Fail(UsageError(
+        fmt::format("--cqs {}: with {} queue pairs some CQs would have none", cqs, plan.qps), {},
+        "raise --qps, or leave that number out of --cqs"));
   }
   const uint32_t least = LeastCqDepth(plan, 1);
   for (const uint32_t depth : plan.cq_depths) {
     if (depth >= least) continue;
-    return UsageError(
+    return Fail(UsageError(
         fmt::format("--cq-depth {}: {} queue pairs with {} requests in flight need {} entries, or "
                     "the CQ overruns",
                     depth, plan.qps, plan.tx_depth, least),
-        "give a greater --cq-depth or a lower --qps or --tx-depth; cq-overrun shows an overrun");
+        {},
+        "give a greater --cq-depth or a lower --qps or --tx-depth; cq-overrun shows an overrun"));
   }
   if (plan.duration_ns > kMostScaleDurationNs) {
-    return UsageError(
-        fmt::format("--duration {}: cq-scale measures each point for {} at most",
-                    DurationText(plan.duration_ns), DurationText(kMostScaleDurationNs)),
-        "give a shorter --duration");
+    return Fail(
+        UsageError(fmt::format("--duration {}: cq-scale measures each point for {} at most",
+                               DurationText(plan.duration_ns), DurationText(kMostScaleDurationNs)),
+                   {}, "give a shorter --duration"));
   }
   return {};
 }
@@ -68,8 +70,8 @@ Expected<std::vector<uint32_t>> ParseCounts(std::string_view text) {
     uint64_t count = 0;
     if (!TakeDigits(rest, count) || count == 0 || count > UINT32_MAX ||
         (!rest.empty() && rest.front() != ',')) {
-      return UsageError(fmt::format("{} is not a list of numbers", Quoted(text)),
-                        "write them as 1,2,4");
+      return Fail(UsageError(fmt::format("{} is not a list of numbers", Quoted(text)), {},
+                             "write them as 1,2,4"));
     }
     const auto narrow = static_cast<uint32_t>(count);
     if (std::ranges::find(counts, narrow) == counts.end()) counts.push_back(narrow);
@@ -121,15 +123,15 @@ Status CheckCqPlan(const Plan& plan) {
   }
   if (plan.command == kCqScale) return CheckScale(plan);
   if (plan.command == kCqOverrun && plan.iterations.value_or(0) > kMostOverrunMessages) {
-    return UsageError(
-        fmt::format("--iterations {}: cq-overrun sends {} messages at most in one step",
-                    *plan.iterations, kMostOverrunMessages),
-        "give a smaller --iterations");
+    return Fail(
+        UsageError(fmt::format("--iterations {}: cq-overrun sends {} messages at most in one step",
+                               *plan.iterations, kMostOverrunMessages),
+                   {}, "give a smaller --iterations"));
   }
   if (plan.cqs.empty() && plan.cq_depths.empty()) return {};
-  return UsageError(
-      fmt::format("--cqs and --cq-depth: {} compares no completion queues", plan.command),
-      "leave them out");
+  return Fail(UsageError(
+      fmt::format("--cqs and --cq-depth: {} compares no completion queues", plan.command), {},
+      "leave them out"));
 }
 
 uint32_t ThreadsMessages(const Plan& plan) {

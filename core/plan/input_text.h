@@ -22,14 +22,6 @@ inline std::string Quoted(std::string_view text) {
   return quoted;
 }
 
-inline tl::unexpected<Error> UsageError(std::string message, std::string next_step = "") {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = std::move(message);
-  error.next_step = std::move(next_step);
-  return Fail(std::move(error));
-}
-
 // Reads decimal digits from the front of `text` and removes them. False when there is no digit or
 // the number is above 2^64-1.
 inline bool TakeDigits(std::string_view& text, uint64_t& value) {

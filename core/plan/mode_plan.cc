@@ -34,7 +34,8 @@ Status ForEachElement(std::string_view text, Take take) {
 template <class T>
 Status AddNew(std::vector<T>& values, T value, std::string_view text) {
   if (std::find(values.begin(), values.end(), value) != values.end()) {
-    return UsageError(fmt::format("{} is in the list twice", Quoted(text)), "give it once");
+    return Fail(
+        UsageError(fmt::format("{} is in the list twice", Quoted(text)), {}, "give it once"));
   }
   values.push_back(std::move(value));
   return {};
@@ -44,7 +45,7 @@ Expected<double> Number(std::string_view text) {
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, code] = std::from_chars(text.data(), end, value);
-  if (code != std::errc() || rest != end || !(value >= 0)) return UsageError("not a number");
+  if (code != std::errc() || rest != end || !(value >= 0)) return Fail(UsageError("not a number"));
   return value;
 }
 
@@ -79,9 +80,9 @@ Expected<double> ParseRatePerS(std::string_view text) {
   const Expected<double> number = Number(digits);
   const double rate = number ? *number * factor : 0;
   if (rate >= kMinRate && rate <= kMaxRate) return rate;
-  return UsageError(fmt::format("{} is not a number of messages per second from {} to {}",
-                                Quoted(text), kMinRate, kMaxRate),
-                    "give a number, such as 100000 or 100K");
+  return Fail(UsageError(fmt::format("{} is not a number of messages per second from {} to {}",
+                                     Quoted(text), kMinRate, kMaxRate),
+                         {}, "give a number, such as 100000 or 100K"));
 }
 
 Status ParseLoads(std::string_view text, Plan& plan) {
@@ -97,8 +98,8 @@ Status ParseLoads(std::string_view text, Plan& plan) {
     if (share && *share >= 1 && *share <= 100) {
       return AddNew(plan.busy_shares_percent, *share, element);
     }
-    return UsageError(fmt::format("{} is not a share from 1% to 100%", Quoted(element)),
-                      "write it as 80%");
+    return Fail(UsageError(fmt::format("{} is not a share from 1% to 100%", Quoted(element)), {},
+                           "write it as 80%"));
   });
 }
 
@@ -205,36 +206,40 @@ std::optional<Error> Unsuited(const Plan& plan, const Load& load, const Mode& mo
 Status CheckModeOptions(const Plan& plan) {
   const std::string command(kEventVsPoll);
   if (plan.sizes_bytes.size() != 1) {
-    return UsageError(fmt::format("--size: {} compares at one size", command), "give one number");
+    return Fail(
+        UsageError(fmt::format("--size: {} compares at one size", command), {}, "give one number"));
   }
   if (plan.iterations || plan.warmup_iterations) {
-    return UsageError(
-        fmt::format("{} measures each point for a time, not a number of messages", command),
-        "use --duration and --warmup with times");
+    return Fail(UsageError(
+        fmt::format("{} measures each point for a time, not a number of messages", command), {},
+        "use --duration and --warmup with times"));
   }
   const bool plain = plan.qps == 1 && plan.post_list == 1 && plan.rate_per_s == 0 && !plan.imm &&
                      !plan.bidirectional && !plan.verify;
   if (!plain) {
-    return UsageError(fmt::format("{} chooses queue pairs, lists and operations itself", command),
-                      "leave those options out; --rates says how fast");
+    return Fail(
+        UsageError(fmt::format("{} chooses queue pairs, lists and operations itself", command), {},
+                   "leave those options out; --rates says how fast"));
   }
   if (plan.modes.empty()) {
-    return UsageError("--modes: there is nothing to compare", "give two or more ways of waiting");
+    return Fail(
+        UsageError("--modes: there is nothing to compare", {}, "give two or more ways of waiting"));
   }
   if (plan.rates_per_s.size() + plan.busy_shares_percent.size() > kMaxLoads) {
-    return UsageError(fmt::format("--rates: more than {} loads", kMaxLoads), "give fewer");
+    return Fail(
+        UsageError(fmt::format("--rates: more than {} loads", kMaxLoads), {}, "give fewer"));
   }
   if (plan.rx_depth < plan.tx_depth || plan.rx_depth < 2) {
-    return UsageError(fmt::format("--rx-depth {} is less than the {} messages that --tx-depth "
-                                  "allows in flight, or less than 2",
-                                  plan.rx_depth, plan.tx_depth),
-                      "leave both out");
+    return Fail(UsageError(fmt::format("--rx-depth {} is less than the {} messages that --tx-depth "
+                                       "allows in flight, or less than 2",
+                                       plan.rx_depth, plan.tx_depth),
+                           {}, "leave both out"));
   }
   for (const double rate : plan.rates_per_s) {
     if (static_cast<double>(plan.duration_ns) * 1e-9 * rate > 1) continue;
-    return UsageError(fmt::format("--rates {:g}: no message is due within {}", rate,
-                                  DurationText(plan.duration_ns)),
-                      "raise the rate or --duration");
+    return Fail(UsageError(fmt::format("--rates {:g}: no message is due within {}", rate,
+                                       DurationText(plan.duration_ns)),
+                           {}, "raise the rate or --duration"));
   }
   return {};
 }

@@ -30,14 +30,15 @@ struct FieldRange {
 
 Status Check(const FieldRange& range) {
   if (range.value >= range.low && range.value <= range.high) return {};
-  return UsageError(fmt::format("{} ({}) is {}, outside {} to {}", range.field, range.option,
-                                range.value, range.low, range.high));
+  return Fail(UsageError(fmt::format("{} ({}) is {}, outside {} to {}", range.field, range.option,
+                                     range.value, range.low, range.high)));
 }
 
 Status CheckTime(std::string_view field, std::string_view option, int64_t ns, int64_t low_ns) {
   if (ns >= low_ns && ns <= kMaxDurationNs) return {};
-  return UsageError(fmt::format("{} ({}) is {}, outside {} to {}", field, option, DurationText(ns),
-                                DurationText(low_ns), DurationText(kMaxDurationNs)));
+  return Fail(
+      UsageError(fmt::format("{} ({}) is {}, outside {} to {}", field, option, DurationText(ns),
+                             DurationText(low_ns), DurationText(kMaxDurationNs))));
 }
 
 Status CheckCommand(const std::string& command) {
@@ -45,7 +46,7 @@ Status CheckCommand(const std::string& command) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   });
   if (plain && !command.empty() && command.size() <= kMaxCommandBytes) return {};
-  return UsageError(fmt::format("command {} is not the name of a command", Quoted(command)));
+  return Fail(UsageError(fmt::format("command {} is not the name of a command", Quoted(command))));
 }
 
 Status CheckSizes(const std::vector<uint64_t>& sizes) {
@@ -59,7 +60,7 @@ Status CheckSizes(const std::vector<uint64_t>& sizes) {
     }
     // Two results with one identity could not be told apart by whoever compares them.
     if (!seen.insert(size).second) {
-      return UsageError(fmt::format("sizes_bytes (-s) holds {} twice", size));
+      return Fail(UsageError(fmt::format("sizes_bytes (-s) holds {} twice", size)));
     }
   }
   return {};
@@ -118,12 +119,13 @@ Status CheckNumbers(const Plan& plan) {
 Status CheckModes(const Plan& plan) {
   constexpr std::array<uint32_t, 6> kMtus = {0, 256, 512, 1024, 2048, 4096};
   if (std::find(kMtus.begin(), kMtus.end(), plan.mtu_bytes) == kMtus.end()) {
-    return UsageError(
-        fmt::format("mtu_bytes (-m) is {}, not 256, 512, 1024, 2048 or 4096", plan.mtu_bytes));
+    return Fail(UsageError(
+        fmt::format("mtu_bytes (-m) is {}, not 256, 512, 1024, 2048 or 4096", plan.mtu_bytes)));
   }
   if (plan.rate_per_s != 0 && !(plan.rate_per_s >= kMinRate && plan.rate_per_s <= kMaxRate)) {
-    return UsageError(fmt::format("rate_per_s (--rate) is {}, outside {} to {} messages per second",
-                                  plan.rate_per_s, kMinRate, kMaxRate));
+    return Fail(
+        UsageError(fmt::format("rate_per_s (--rate) is {}, outside {} to {} messages per second",
+                               plan.rate_per_s, kMinRate, kMaxRate)));
   }
   const InlineMode& mode = plan.inline_mode;
   const bool has_bytes = mode.kind == InlineKind::kBytes;
@@ -138,7 +140,7 @@ Status CheckTimerCodes(const std::vector<uint32_t>& codes) {
       return status;
     }
     if (!seen.insert(code).second) {
-      return UsageError(fmt::format("timer_codes (--timer-codes) holds {} twice", code));
+      return Fail(UsageError(fmt::format("timer_codes (--timer-codes) holds {} twice", code)));
     }
   }
   return {};
@@ -150,7 +152,7 @@ Status CheckDistinct(std::string_view field, std::string_view option, const std:
   if (Status status = Check({field, option, values.size(), 0, most}); !status) return status;
   for (auto value = values.begin(); value != values.end(); ++value) {
     if (std::find(values.begin(), value, *value) != value) {
-      return UsageError(fmt::format("{} ({}) holds one entry twice", field, option));
+      return Fail(UsageError(fmt::format("{} ({}) holds one entry twice", field, option)));
     }
   }
   return {};
@@ -167,14 +169,14 @@ Status CheckModePlan(const Plan& plan) {
   }
   for (const double rate : plan.rates_per_s) {
     if (!(rate >= kMinRate && rate <= kMaxRate)) {
-      return UsageError(fmt::format("rates_per_s (--rates) holds {}, outside {} to {}", rate,
-                                    kMinRate, kMaxRate));
+      return Fail(UsageError(fmt::format("rates_per_s (--rates) holds {}, outside {} to {}", rate,
+                                         kMinRate, kMaxRate)));
     }
   }
   for (const double share : plan.busy_shares_percent) {
     if (!(share >= 1 && share <= 100)) {
-      return UsageError(
-          fmt::format("busy_shares_percent (--rates) holds {}, outside 1 to 100", share));
+      return Fail(UsageError(
+          fmt::format("busy_shares_percent (--rates) holds {}, outside 1 to 100", share)));
     }
   }
   return {};
@@ -182,14 +184,14 @@ Status CheckModePlan(const Plan& plan) {
 
 Status CheckChanges(const std::vector<PlanChange>& changes) {
   if (changes.size() > kMaxChanges) {
-    return UsageError(
-        fmt::format("changes has {} entries, more than {}", changes.size(), kMaxChanges));
+    return Fail(UsageError(
+        fmt::format("changes has {} entries, more than {}", changes.size(), kMaxChanges)));
   }
   for (const PlanChange& change : changes) {
     for (const std::string* text : {&change.field, &change.asked, &change.used, &change.why}) {
       if (text->size() > kMaxChangeTextBytes) {
-        return UsageError(fmt::format("changes holds a text of {} bytes, more than {}",
-                                      text->size(), kMaxChangeTextBytes));
+        return Fail(UsageError(fmt::format("changes holds a text of {} bytes, more than {}",
+                                           text->size(), kMaxChangeTextBytes)));
       }
     }
   }

@@ -57,15 +57,16 @@ bool StartsWithDigit(std::string_view text) {
 }
 
 tl::unexpected<Error> BadSize(std::string_view text, std::string_view why) {
-  return UsageError(fmt::format("size {} {}", Quoted(text), why),
-                    "write a whole number of bytes, with K, M, G, Ki, Mi or Gi for powers of 1024");
+  return Fail(
+      UsageError(fmt::format("size {} {}", Quoted(text), why), {},
+                 "write a whole number of bytes, with K, M, G, Ki, Mi or Gi for powers of 1024"));
 }
 
 tl::unexpected<Error> BadDuration(std::string_view text, std::string_view why) {
-  return UsageError(
-      fmt::format("time {} {}", Quoted(text), why),
-      "write a number with ns, us, ms, s, m or h, such as 10s or 500ms; a bare number "
-      "is seconds");
+  return Fail(
+      UsageError(fmt::format("time {} {}", Quoted(text), why), {},
+                 "write a number with ns, us, ms, s, m or h, such as 10s or 500ms; a bare number "
+                 "is seconds"));
 }
 
 // `ns` in `unit` as an exact decimal of at least 1, or empty when that is not possible.
@@ -208,15 +209,15 @@ Expected<WaitMode> ParseWaitMode(std::string_view text) {
   constexpr std::string_view kChoices =
       "choose busy, busy:pause, event, solicited or hybrid:TIME, such as hybrid:20us";
   if (text.substr(0, kHybrid.size()) != kHybrid) {
-    return UsageError(fmt::format("way of waiting {} is not known", Quoted(text)),
-                      std::string(kChoices));
+    return Fail(UsageError(fmt::format("way of waiting {} is not known", Quoted(text)), {},
+                           std::string(kChoices)));
   }
   const auto spin_ns = ParseDuration(text.substr(kHybrid.size()));
   if (!spin_ns) return Fail(spin_ns.error());
   if (*spin_ns < 1 || *spin_ns > kMaxSpinNs) {
-    return UsageError(
-        fmt::format("way of waiting {}: the time to spin is outside 1ns to 1s", Quoted(text)),
-        std::string(kChoices));
+    return Fail(UsageError(
+        fmt::format("way of waiting {}: the time to spin is outside 1ns to 1s", Quoted(text)), {},
+        std::string(kChoices)));
   }
   return WaitMode{WaitKind::kHybrid, *spin_ns};
 }
@@ -238,8 +239,8 @@ Expected<InlineMode> ParseInlineMode(std::string_view text) {
   if (text == "off" || text == "0") return InlineMode{InlineKind::kOff, 0};
   const auto bytes = ParseSize(text);
   if (!bytes || *bytes < 1 || *bytes > kMaxInlineBytes) {
-    return UsageError(fmt::format("inline limit {} is not known", Quoted(text)),
-                      fmt::format("choose auto, off or 1 to {} bytes", kMaxInlineBytes));
+    return Fail(UsageError(fmt::format("inline limit {} is not known", Quoted(text)), {},
+                           fmt::format("choose auto, off or 1 to {} bytes", kMaxInlineBytes)));
   }
   return InlineMode{InlineKind::kBytes, static_cast<uint32_t>(*bytes)};
 }

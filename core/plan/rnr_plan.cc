@@ -22,9 +22,9 @@ constexpr int64_t kMostPatienceNs = 2'000 * kMs;
 int64_t WaitNs(uint32_t timer_code) { return RnrTimerNs(timer_code) + kCoarseTimerNs; }
 
 tl::unexpected<Error> BadCodes(std::string_view text) {
-  return UsageError(fmt::format("{} is neither all nor a list of timer codes from 0 to {}",
-                                Quoted(text), kRnrTimerCodes - 1),
-                    "write them as 1,12-14");
+  return Fail(UsageError(fmt::format("{} is neither all nor a list of timer codes from 0 to {}",
+                                     Quoted(text), kRnrTimerCodes - 1),
+                         {}, "write them as 1,12-14"));
 }
 
 bool TakeCode(std::string_view& rest, uint64_t& code) {

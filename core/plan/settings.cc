@@ -39,8 +39,8 @@ bool IsBareName(std::string_view name) {
 
 Status CheckRange(const std::optional<int>& value, const IntRange& range) {
   if (!value || (*value >= range.low && *value <= range.high)) return {};
-  return UsageError(
-      fmt::format("--peer {}: {} is outside {} to {}", range.key, *value, range.low, range.high));
+  return Fail(UsageError(
+      fmt::format("--peer {}: {} is outside {} to {}", range.key, *value, range.low, range.high)));
 }
 
 Expected<int> ParseInt(std::string_view text, const IntRange& range) {
@@ -48,8 +48,8 @@ Expected<int> ParseInt(std::string_view text, const IntRange& range) {
   uint64_t number = 0;
   if (!TakeDigits(rest, number) || !rest.empty() || number < static_cast<uint64_t>(range.low) ||
       number > static_cast<uint64_t>(range.high)) {
-    return UsageError(fmt::format("--peer {}: {} is not a number from {} to {}", range.key,
-                                  Quoted(text), range.low, range.high));
+    return Fail(UsageError(fmt::format("--peer {}: {} is not a number from {} to {}", range.key,
+                                       Quoted(text), range.low, range.high)));
   }
   return static_cast<int>(number);
 }
@@ -72,17 +72,18 @@ Status SetOne(std::string_view key, std::string_view value, PeerSettings& settin
   if (key == "numa") return Store(ParseInt(value, kNuma), settings.numa_node);
   if (key == "wait") return Store(ParseWaitMode(value), settings.wait);
   if (key == "comp-vector") return Store(ParseInt(value, kCompVector), settings.comp_vector);
-  return UsageError(fmt::format("--peer has no setting {}", Quoted(key)), std::string(kPeerKeys));
+  return Fail(
+      UsageError(fmt::format("--peer has no setting {}", Quoted(key)), {}, std::string(kPeerKeys)));
 }
 
 }  // namespace
 
 Status Validate(const PeerSettings& settings) {
   if (settings.device && !IsBareName(*settings.device)) {
-    return UsageError(
-        fmt::format("--peer device: {} is not a bare device name", Quoted(*settings.device)),
+    return Fail(UsageError(
+        fmt::format("--peer device: {} is not a bare device name", Quoted(*settings.device)), {},
         "write 1 to 64 letters, digits, '_', '.' or '-'; options of a device do not "
-        "travel, give them to serve");
+        "travel, give them to serve"));
   }
   for (const auto& [value, range] :
        {std::pair(&settings.ib_port, &kIbPort), std::pair(&settings.gid_index, &kGidIndex),
@@ -91,7 +92,7 @@ Status Validate(const PeerSettings& settings) {
   }
   if (settings.cpus) {
     if (settings.cpus->empty() || settings.cpus->size() > kMaxCpu + 1) {
-      return UsageError(fmt::format("--peer cpu: {} CPUs", settings.cpus->size()));
+      return Fail(UsageError(fmt::format("--peer cpu: {} CPUs", settings.cpus->size())));
     }
     for (const int cpu : *settings.cpus) {
       if (Status status = CheckRange(cpu, {"cpu", 0, kMaxCpu}); !status) return status;
@@ -99,7 +100,7 @@ Status Validate(const PeerSettings& settings) {
   }
   if (settings.wait && settings.wait->kind == WaitKind::kHybrid &&
       (settings.wait->spin_ns < 1 || settings.wait->spin_ns > kMaxSpinNs)) {
-    return UsageError("--peer wait: the time to spin is outside 1ns to 1s");
+    return Fail(UsageError("--peer wait: the time to spin is outside 1ns to 1s"));
   }
   return {};
 }
@@ -112,12 +113,12 @@ Expected<PeerSettings> ParsePeerSettings(std::string_view text) {
     const std::string_view item = text.substr(0, comma);
     const size_t equals = item.find('=');
     if (equals == item.npos) {
-      return UsageError(fmt::format("--peer: {} is not KEY=VALUE", Quoted(item)),
-                        std::string(kPeerKeys));
+      return Fail(UsageError(fmt::format("--peer: {} is not KEY=VALUE", Quoted(item)), {},
+                             std::string(kPeerKeys)));
     }
     const std::string_view key = item.substr(0, equals);
     if (!seen.insert(key).second) {
-      return UsageError(fmt::format("--peer names {} twice", Quoted(key)));
+      return Fail(UsageError(fmt::format("--peer names {} twice", Quoted(key))));
     }
     if (Status status = SetOne(key, item.substr(equals + 1), settings); !status) {
       return Fail(std::move(status.error()));
@@ -132,9 +133,9 @@ Expected<std::vector<int>> ParseCpuList(std::string_view text, char separator) {
   std::set<int> seen;
   std::string_view rest = text;
   const auto bad = [text, separator](std::string_view why) {
-    return UsageError(
-        fmt::format("CPU list {} {}", Quoted(text), why),
-        fmt::format("write numbers and ranges from 0 to {}, such as 0-3{}8", kMaxCpu, separator));
+    return Fail(UsageError(
+        fmt::format("CPU list {} {}", Quoted(text), why), {},
+        fmt::format("write numbers and ranges from 0 to {}, such as 0-3{}8", kMaxCpu, separator)));
   };
   while (true) {
     uint64_t first = 0;

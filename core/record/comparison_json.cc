@@ -31,8 +31,7 @@ OrderedJson RowJson(const ComparisonRow& row) {
 Expected<ComparisonRow> RowFromJson(const json& object) {
   ComparisonRow row;
   JsonFields fields(object, "comparison.rows[]", ErrorClass::kUsage);
-  std::optional<Point> point;
-  GetObject(fields, "point", PointFromJson, point);
+  GetPoint(fields, row.point);
   GetName(fields, "side", row.side);
   GetName(fields, "metric", row.metric);
   GetName(fields, "unit", row.unit);
@@ -49,10 +48,7 @@ Expected<ComparisonRow> RowFromJson(const json& object) {
   GetName(fields, "verdict", row.verdict);
   fields.Get("runs_needed", row.runs_needed);
   GetText(fields, "why", row.why);
-  if (fields.ok() && !point) fields.Complain("point", "is missing");
-  if (!fields.ok()) return Fail(fields.TakeError());
-  row.point = std::move(*point);
-  return row;
+  return Finish(fields, std::move(row));
 }
 
 OrderedJson ShiftJson(const ShiftRow& row) {
@@ -65,16 +61,12 @@ OrderedJson ShiftJson(const ShiftRow& row) {
 Expected<ShiftRow> ShiftFromJson(const json& object) {
   ShiftRow row;
   JsonFields fields(object, "comparison.shifts[]", ErrorClass::kUsage);
-  std::optional<Point> point;
-  GetObject(fields, "point", PointFromJson, point);
+  GetPoint(fields, row.point);
   GetName(fields, "side", row.side);
   GetName(fields, "percent", row.percent);
   fields.Get("base_ns", row.base_ns);
   fields.Get("new_ns", row.fresh_ns);
-  if (fields.ok() && !point) fields.Complain("point", "is missing");
-  if (!fields.ok()) return Fail(fields.TakeError());
-  row.point = std::move(*point);
-  return row;
+  return Finish(fields, std::move(row));
 }
 
 OrderedJson DifferenceJson(const SetDifference& row) {

@@ -38,15 +38,11 @@ OrderedJson GateResultJson(const GateResult& result) {
 Expected<GateResult> GateResultFromJson(const json& object) {
   GateResult result;
   JsonFields fields(object, "gates[].results[]", ErrorClass::kRun);
-  std::optional<Point> point;
-  GetObject(fields, "point", PointFromJson, point);
+  GetPoint(fields, result.point);
   GetName(fields, "side", result.side);
   fields.Get("run", result.run);
   GetOutcome(fields, result.outcome);
-  if (fields.ok() && !point) fields.Complain("point", "is missing");
-  if (!fields.ok()) return Fail(fields.TakeError());
-  result.point = std::move(*point);
-  return result;
+  return Finish(fields, std::move(result));
 }
 
 }  // namespace

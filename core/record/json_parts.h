@@ -104,6 +104,14 @@ Expected<T> Finish(JsonFields& fields, T value) {
 OrderedJson PointJson(const Point& point);
 Expected<Point> PointFromJson(const nlohmann::json& json);
 
+// The member "point" of a row that must have one.
+inline void GetPoint(JsonFields& fields, Point& point) {
+  std::optional<Point> read;
+  GetObject(fields, "point", PointFromJson, read);
+  if (fields.ok() && !read) fields.Complain("point", "is missing");
+  if (read) point = std::move(*read);
+}
+
 OrderedJson MetricsJson(const Metrics& metrics, ResultForm form);
 Expected<Metrics> MetricsFromJson(const nlohmann::json& json);
 

@@ -2,26 +2,18 @@
 
 #include <fmt/core.h>
 
-#include <cstdint>
-#include <string_view>
-
 #include "core/plan/plan.h"
+#include "core/record/count_text.h"
 
 namespace verbscope {
-namespace {
-
-// "1 QP", "1,024 bytes".
-std::string Plural(uint64_t number, std::string_view noun) {
-  std::string digits = std::to_string(number);
-  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
-  return fmt::format("{} {}{}", digits, noun, number == 1 ? "" : "s");
-}
-
-}  // namespace
-
 Point Identity(Point point) {
   if (point.busy_share_percent) point.rate_per_s.reset();
   return point;
+}
+
+std::string WaitText(const Point& point) {
+  return point.spin_ns ? fmt::format("{}:{}", point.wait, DurationText(*point.spin_ns))
+                       : point.wait;
 }
 
 std::string PointText(const Point& point, WithSize with_size) {

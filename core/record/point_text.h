@@ -12,6 +12,9 @@ namespace verbscope {
 // sustained differs each time, the share is what stays.
 Point Identity(Point point);
 
+// "busy", "hybrid:20us".
+std::string WaitText(const Point& point);
+
 enum class WithSize { kNo, kYes };
 
 // "send 64 bytes, 1 QP, wait busy". Texts of the point stand as they are: whoever prints it makes

@@ -107,8 +107,7 @@ OrderedJson ToJson(const Result& result, ResultForm form) {
 Expected<Result> ResultFromJson(const json& object) {
   Result result;
   JsonFields fields(object, "result", ErrorClass::kRun);
-  std::optional<Point> point;
-  GetObject(fields, "point", PointFromJson, point);
+  GetPoint(fields, result.point);
   GetName(fields, "side", result.side);
   fields.Get("run", result.run);
   fields.Get("set", result.set);
@@ -117,10 +116,8 @@ Expected<Result> ResultFromJson(const json& object) {
   std::optional<Metrics> metrics;
   GetObject(fields, "metrics", MetricsFromJson, metrics);
   GetRows(fields, "intervals", IntervalFromJson, result.intervals);
-  if (fields.ok() && !point) fields.Complain("point", "is missing");
   if (fields.ok() && !metrics) fields.Complain("metrics", "is missing");
   if (!fields.ok()) return Fail(fields.TakeError());
-  result.point = std::move(*point);
   result.metrics = std::move(*metrics);
   return result;
 }

@@ -34,7 +34,7 @@ std::span<std::byte> ArrivalSlot(Stage& stage, FreshQp& qp) {
 
 Status Collect(Stage& stage, FreshQp& qp, const RnrKind& kind, RnrOutcome& outcome) {
   const TickScale scale = stage.clock().scale();
-  const std::optional<uint64_t> before = ReadCounter(stage, kNaksReceived);
+  const DeviceCounters counters(stage.device(), stage.path().port.number);
   const uint64_t start = stage.Now();
   for (uint32_t i = 0; i < kind.sends; ++i) {
     if (const int result = PostRnrSend(stage, qp, kind.opcode, i); result != 0) {
@@ -51,8 +51,7 @@ Status Collect(Stage& stage, FreshQp& qp, const RnrKind& kind, RnrOutcome& outco
                                    .status = (*next)->status,
                                    .at_ns = scale.Nanoseconds(end - start)});
   }
-  const std::optional<uint64_t> after = ReadCounter(stage, kNaksReceived);
-  if (before && after) outcome.naks = *after - *before;
+  outcome.naks = NaksOf(counters);
   return {};
 }
 
@@ -213,11 +212,9 @@ nanoseconds RnrLimit(const Stage& stage, uint32_t timer_code, uint32_t waits) {
   return std::min(stage.CompletionLimit() + slack, kMostWait);
 }
 
-std::optional<uint64_t> ReadCounter(const Stage& stage, std::string_view name) {
-  for (const auto& [counter, value] : stage.device().ReadCounters(stage.path().port.number)) {
-    if (counter == name) return value;
-  }
-  return std::nullopt;
+std::optional<uint64_t> NaksOf(const DeviceCounters& counters) {
+  const std::optional<int64_t> change = counters.Change(std::string(kNaksReceived));
+  return change ? std::optional(static_cast<uint64_t>(*change)) : std::nullopt;
 }
 
 std::string MillisecondsText(int64_t ns) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/scenario/scenario.h"
+#include "core/session/device_counters.h"
 
 namespace verbscope {
 
@@ -57,8 +58,8 @@ std::string WrongCompletions(const RnrOutcome& outcome, uint32_t good, uint32_t 
 // other side is at a barrier meanwhile.
 std::chrono::nanoseconds RnrLimit(const Stage& stage, uint32_t timer_code, uint32_t waits);
 
-// What the device counted under this name; none: nothing of that name.
-std::optional<uint64_t> ReadCounter(const Stage& stage, std::string_view name);
+// RNR NAKs received since `counters` were read first; none: the device does not count them.
+std::optional<uint64_t> NaksOf(const DeviceCounters& counters);
 inline constexpr std::string_view kNaksReceived = "rcvd_rnr_err";
 
 // "1.312 ms".

@@ -76,7 +76,7 @@ Status Starved::Run() {
 
 Status Starved::Request() {
   std::vector<uint64_t> posted(total_);
-  const std::optional<uint64_t> before = ReadCounter(stage_, kNaksReceived);
+  const DeviceCounters counters(stage_.device(), stage_.path().port.number);
   const uint64_t start = stage_.Now();
   uint64_t next = 0;
   while (done_ < total_) {
@@ -94,8 +94,7 @@ Status Starved::Request() {
     elapsed_ns_ = scale_.Nanoseconds(now - start);
     ++done_;
   }
-  const std::optional<uint64_t> after = ReadCounter(stage_, kNaksReceived);
-  if (before && after) naks_ = *after - *before;
+  naks_ = NaksOf(counters);
   return {};
 }
 

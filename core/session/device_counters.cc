@@ -7,7 +7,6 @@ namespace verbscope {
 
 std::map<std::string, int64_t> DeviceCounters::Changes() const {
   std::map<std::string, int64_t> changes;
-  if (!wanted_) return changes;
   for (const DeviceCounter& after : device_.ReadCounters(port_)) {
     const auto before = std::ranges::find(before_, after.name, &DeviceCounter::name);
     if (before == before_.end()) continue;
@@ -18,6 +17,12 @@ std::map<std::string, int64_t> DeviceCounters::Changes() const {
     changes[after.name] = change;
   }
   return changes;
+}
+
+std::optional<int64_t> DeviceCounters::Change(const std::string& name) const {
+  const std::map<std::string, int64_t> changes = Changes();
+  const auto found = changes.find(name);
+  return found == changes.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace verbscope

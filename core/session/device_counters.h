@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,20 +18,18 @@ namespace verbscope {
 
 class DeviceCounters {
  public:
-  // `wanted` false: nothing is read.
-  DeviceCounters(Device& device, int port, bool wanted)
-      : device_(device), port_(port), wanted_(wanted) {
-    if (wanted_) before_ = device_.ReadCounters(port_);
-  }
+  DeviceCounters(Device& device, int port)
+      : device_(device), port_(port), before_(device.ReadCounters(port)) {}
 
   // Unchanged ones included; what only one reading has, or was set back meanwhile, is left out.
   std::map<std::string, int64_t> Changes() const;
+  // Of one of them; nothing where Changes leaves it out.
+  std::optional<int64_t> Change(const std::string& name) const;
 
  private:
   Device& device_;
   const int port_;
-  const bool wanted_;
-  std::vector<DeviceCounter> before_;
+  const std::vector<DeviceCounter> before_;
 };
 
 }  // namespace verbscope

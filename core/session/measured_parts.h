@@ -38,7 +38,6 @@ class MeasuredParts {
 
   void Add(MeasuredPart part);
   double seconds() const { return seconds_; }
-  bool empty() const { return parts_ == 0; }
 
   // Everything but the warm-up. `offered_per_s`: 0 for a closed loop.
   Metrics ToMetrics(double offered_per_s) const;

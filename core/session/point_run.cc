@@ -119,8 +119,9 @@ Status PointRun::RunPhase(LoopLength length, bool measured) {
     if (Status status = Barrier(link_, "payload", deadline_); !status) return status;
   }
   Phase phase(role_, operation_, plan_, side_, *endpoint_, monitor_);
-  const DeviceCounters counters(*side_.device, side_.port.number, measured);
+  std::optional<DeviceCounters> counters;
   if (measured) {
+    counters.emplace(*side_.device, side_.port.number);
     // Reading may take one side longer than the other, which must not send to one that is not
     // there.
     if (Status status = Barrier(link_, "counters", deadline_); !status) return status;
@@ -140,7 +141,7 @@ Status PointRun::RunPhase(LoopLength length, bool measured) {
                 .messages = part_.sends ? outcome.samples : outcome.received,
                 .seconds = SecondsOf(outcome),
                 .late_sends = outcome.late_sends,
-                .counters = counters.Changes()});
+                .counters = counters->Changes()});
   } else {
     if (phase.latency() != nullptr) {
       warmup_ = MakeLatencyMetrics(phase.latency()->total(), operation_);
@@ -330,8 +331,7 @@ Status PointRun::Extend(const More& more) {
   // Each is estimated from the samples so far: a few do, and a peer that asks for more is odd.
   constexpr int kMostExtensions = 100;
   for (int extension = 0;; ++extension) {
-    const Expected<int64_t> more_ns =
-        AgreeOnMore(extension < kMostExtensions ? more : More(), extension < kMostExtensions);
+    const Expected<int64_t> more_ns = AgreeOnMore(more, /*may=*/extension < kMostExtensions);
     if (!more_ns) return Fail(more_ns.error());
     if (*more_ns == 0) return {};
     LoopLength length;
@@ -345,7 +345,7 @@ Expected<int64_t> PointRun::AgreeOnMore(const More& more, bool may) {
   if (role_ == LoopRole::kRequester) {
     const Result both[] = {*own_, *peer_};
     const auto measured_ns = static_cast<int64_t>(measured_.seconds() * 1e9);
-    const int64_t more_ns = more ? more(both, measured_ns) : 0;
+    const int64_t more_ns = may && more ? more(both, measured_ns) : 0;
     const nlohmann::json frame = {{"type", "extend"}, {"run_ns", more_ns}};
     if (Status status = SendFrame(link_, frame, deadline_); !status) {
       return Fail(std::move(status.error()));

@@ -141,10 +141,7 @@ void NoteShort(const SessionContext& context, const Record& record) {
 }
 
 Status Run(PeerLink& link, const SessionContext& context, const RequesterOptions& options,
-           Farewell& farewell, Record& record) {
-  const Deadline deadline = Deadline::Earlier(
-      options.deadline,
-      Deadline::After(std::chrono::nanoseconds(EffectiveDeadlineNs(options.plan))));
+           Deadline deadline, Farewell& farewell, Record& record) {
   Expected<SideState> side =
       OpenSide(context, options.settings, options.control_path, "requester", record.local);
   if (!side) return Fail(std::move(side.error()));
@@ -185,13 +182,13 @@ void RunRequester(Connection connection, const SessionContext& context,
     return;
   }
   Farewell farewell(**link);
+  const Deadline deadline = Deadline::Earlier(
+      options.deadline,
+      Deadline::After(std::chrono::nanoseconds(EffectiveDeadlineNs(options.plan))));
   SessionContext extending = context;
   Extended extended;
   if (options.gates.on_inconclusive == OnInconclusive::kExtend) {
     // A run that has its samples ends with a verdict, and not with its deadline.
-    const Deadline deadline = Deadline::Earlier(
-        options.deadline,
-        Deadline::After(std::chrono::nanoseconds(EffectiveDeadlineNs(options.plan))));
     extending.more = [&options, &extended, deadline](std::span<const Result> results,
                                                      int64_t measured_ns) {
       constexpr std::chrono::seconds kForTheEnd(3);
@@ -204,7 +201,7 @@ void RunRequester(Connection connection, const SessionContext& context,
       return more_ns;
     };
   }
-  if (Status status = Run(**link, extending, options, farewell, record); !status) {
+  if (Status status = Run(**link, extending, options, deadline, farewell, record); !status) {
     record.error =
         farewell.Conclude(OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()));
     // What was measured until then may fail already.

@@ -7,6 +7,7 @@
 
 #include "core/host/affinity.h"
 #include "core/plan/operation.h"
+#include "core/record/outcome.h"
 #include "core/record/record_json.h"
 #include "core/selection/gid_pair.h"
 #include "core/selection/path_mtu.h"
@@ -140,11 +141,8 @@ Status Run(PeerLink& link, const SessionContext& context, const ResponderOptions
   if (Status status = TakeGates(*verdict, record); !status) return status;
   const Expected<uint64_t> code = Unsigned(*verdict, "exit_code", 0, 6);
   if (!code) return Fail(code.error());
-  if (record.verdict == "pass" && *code == 4) record.verdict = "inconclusive";
-  if ((record.verdict == "pass" || record.verdict == "inconclusive") && *code == 3) {
-    record.verdict = "fail";
-  }
-  if (record.verdict != "error") record.exit_code = ExitCodeOf(record.verdict);
+  if (record.verdict == "pass" && *code == 4) SetOutcome("inconclusive", record);
+  if (record.verdict != "error" && *code == 3) SetOutcome("fail", record);
   if (Status status = SendFrame(link, VerdictMessage(record), deadline); !status) return status;
   link.Goodbye(Deadline::After(std::chrono::seconds(1)));
   return {};

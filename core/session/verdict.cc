@@ -6,6 +6,7 @@
 
 #include "core/plan/operation.h"
 #include "core/plan/step_commands.h"
+#include "core/record/outcome.h"
 
 namespace verbscope {
 namespace {
@@ -76,21 +77,12 @@ void JudgeSamples(Record& record) {
 
 }  // namespace
 
-int ExitCodeOf(std::string_view verdict) {
-  if (verdict == "pass") return 0;
-  return ExitCode(verdict == "fail" ? ErrorClass::kVerification : ErrorClass::kInconclusive);
-}
-
 void SetVerdict(Record& record, OnInconclusive policy) {
   TakeVerification(record);
   const bool steps = record.plan && FindStepCommand(record.plan->command) != nullptr;
   if (!record.error) steps ? JudgeChecks(record) : JudgeSamples(record);
-  if (record.error) {
-    record.verdict = "error";
-    record.exit_code = ExitCode(record.error->error_class);
-  } else {
-    record.exit_code = ExitCodeOf(record.verdict);
-  }
+  if (record.error) return SetError(*record.error, record);
+  SetOutcome(record.verdict, record);
   CountGates(policy, record);
 }
 

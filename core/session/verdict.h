@@ -2,8 +2,6 @@
 #ifndef VERBSCOPE_CORE_SESSION_VERDICT_H_
 #define VERBSCOPE_CORE_SESSION_VERDICT_H_
 
-#include <string_view>
-
 #include "core/gates/judge.h"
 #include "core/record/record.h"
 
@@ -12,7 +10,6 @@ namespace verbscope {
 // record.verdict and exit_code: no error and at least one sample is a pass; of a command of steps,
 // at least one check and none failed. Assertions (record.gates) that failed, or that the samples
 // could not decide, count on top of that, by the policy.
-int ExitCodeOf(std::string_view verdict);  // of "pass", "fail" or "inconclusive"
 void SetVerdict(Record& record, OnInconclusive policy = OnInconclusive::kReport);
 
 }  // namespace verbscope

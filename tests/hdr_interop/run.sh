@@ -16,6 +16,6 @@ fail() {
 }
 
 [[ -x $helper ]] || fail "no program $helper; run bazel build //tests/hdr_interop:hdr_vectors"
-cache=$("$here/install.sh" 2>&1) || fail "$cache"
+cache=$("$root/tests/npm_install.sh" "$here" hdr_interop 2>&1) || fail "$cache"
 
 exec node "$here/interop.js" "$cache" "$helper"

@@ -27,7 +27,8 @@ FORMATS = {"--json-file": "json", "--html": "html", "--csv": "csv", "--junit": "
            "--hdr": "hlog", "--markdown": "md", "--bmf": "bmf.json", "--gha-smaller": "smaller.json",
            "--gha-bigger": "bigger.json"}
 SOFT = ("--device", "soft")
-MODULES = subprocess.run([ROOT / "tests/hdr_interop/install.sh"], capture_output=True, text=True).stdout.strip()
+MODULES = subprocess.run([ROOT / "tests/npm_install.sh", ROOT / "tests/hdr_interop", "hdr_interop"], capture_output=True,
+                         text=True).stdout.strip()
 FOLDER = tempfile.TemporaryDirectory()
 _stems = iter(range(10 ** 6))
 

@@ -83,7 +83,8 @@ with case("ExtendMeasuresOnUntilItIsDecided"):
         messages = sum(interval["messages"] for interval in row["intervals"])
         expect(messages == row["metrics"]["latency"]["samples"], f"{messages} in the intervals of {row['point']}")
     # The deadline of the command bounds it too: a verdict, and not a run that broke.
-    result = gated("--assert", "p99.9999<5s", "--on-inconclusive", "extend", "--deadline", "5s", length=("-D", "500ms"))
+    result = gated("--assert", "p99.9999<5s", "--on-inconclusive", "extend", "--deadline", "5s",
+                   "--rate", "2000", length=("-D", "500ms"))
     expect(result.code == 4, f"{result}; {result.doc['gates']}")
     # Decided already: no longer than asked for.
     result = gated("--assert", "p50<1s", "--on-inconclusive", "extend", length=("-n", 1000))

@@ -227,13 +227,4 @@ std::string Suggestion(std::string_view text, std::span<const std::string_view> 
   return nearest.empty() ? "" : fmt::format("write '{}'", nearest);
 }
 
-Error UsageError(std::string message, std::string cause, std::string next_step) {
-  Error error;
-  error.error_class = ErrorClass::kUsage;
-  error.message = std::move(message);
-  error.cause = std::move(cause);
-  error.next_step = std::move(next_step);
-  return error;
-}
-
 }  // namespace verbscope::soft

@@ -133,8 +133,6 @@ std::string_view Nearest(std::string_view text, std::span<const std::string_view
 // "write 'drop'" when a name is near, for Error::next_step; empty otherwise.
 std::string Suggestion(std::string_view text, std::span<const std::string_view> names);
 
-Error UsageError(std::string message, std::string cause, std::string next_step = "");
-
 }  // namespace verbscope::soft
 
 #endif  // VERBSCOPE_TRANSPORTS_SOFT_OPTIONS_VALUE_TEXT_H_
