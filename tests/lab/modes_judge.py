@@ -127,10 +127,11 @@ def judge_orders(doc):
     expect(closed["busy"] < closed["event"], f"p50 in the closed loop: {closed}")
     expect(closed["hybrid:20us"] < closed["event"], f"p50 in the closed loop: {closed}")
     slow = {mode: row(doc, mode, "1,000/s") for mode in ("busy", "event", "hybrid:20us")}
-    # On a host with other work a poller waits for its turn too: then its times say nothing.
+    # On a host with other work a poller waits for its turn too, and a wake-up costs what it disturbs:
+    # then times, and CPU of a few percent, say nothing.
     if all(doc[side]["jitter_floor"]["lost_share"] < 0.02 for side in ("local", "remote")):
         expect(slow["event"]["p50_ns"] > slow["busy"]["p50_ns"], f"p50 at 1,000/s: {slow}")
+        # It spins 20 us of every millisecond and sleeps the rest.
+        expect(slow["hybrid:20us"]["utilization"] > 0.8 * slow["event"]["utilization"], f"CPU at 1,000/s: {slow}")
     expect(slow["event"]["utilization"] < 0.5 * slow["busy"]["utilization"], f"CPU at 1,000/s: {slow}")
-    # Between: it spins 20 us of every millisecond and sleeps the rest.
-    expect(0.8 * slow["event"]["utilization"] < slow["hybrid:20us"]["utilization"]
-           < 0.8 * slow["busy"]["utilization"], f"CPU at 1,000/s: {slow}")
+    expect(slow["hybrid:20us"]["utilization"] < 0.8 * slow["busy"]["utilization"], f"CPU at 1,000/s: {slow}")
