@@ -125,10 +125,12 @@ def gated(*args):
 with case("ABaselineFailsOnASlowCableAndPassesWhenItIsMended"):
     baseline = DOCUMENTS.parent / "baseline.json"
     expect(gated("--json-file", baseline).code == 0, "the baseline")
-    limit = ("--baseline", baseline, "--assert", "p50<=baseline*5")
-    with spoiled(("v0", "v1"), "delay", "5ms"):
+    # Wide: on a host with other work the same cable takes several times as long. The round trip over the slow one
+    # stays below the device's ACK timeout of 67 ms.
+    limit = ("--baseline", baseline, "--assert", "p50<=baseline*20")
+    with spoiled(("v0", "v1"), "delay", "25ms"):
         slow = gated(*limit)
-    expect(slow.code == 3 and slow.doc["gates"][0]["observed"] > 4e6, f"slow: {slow}; {slow.doc['gates']}")
+    expect(slow.code == 3 and slow.doc["gates"][0]["observed"] > 20e6, f"slow: {slow}; {slow.doc['gates']}")
     mended = gated(*limit)
     expect(mended.code == 0 and mended.doc["gates"][0]["status"] == "pass", f"mended: {mended}; {mended.doc['gates']}")
 
