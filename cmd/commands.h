@@ -18,6 +18,7 @@ struct Command {
   std::function<int(const std::vector<std::string>& argv)> run;
 };
 
+Command AddCheck(CLI::App& app, DeviceProvider& provider);
 Command AddCompare(CLI::App& app);
 Command AddAb(CLI::App& app, DeviceProvider& provider);
 Command AddCqOverrun(CLI::App& app, DeviceProvider& provider);

@@ -94,6 +94,7 @@ int Main(const std::vector<std::string>& argv) {
   commands.push_back(AddEventVsPoll(app, provider));
   commands.push_back(AddVerbCost(app, provider));
   commands.push_back(AddCqScale(app, provider));
+  commands.push_back(AddCheck(app, provider));
   commands.push_back(AddCqOverrun(app, provider));
   commands.push_back(AddCompare(app));
   commands.push_back(AddServe(app, provider));

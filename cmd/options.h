@@ -87,6 +87,7 @@ struct PlanOptions {
   std::string deadline;
   bool quick = false;
   std::optional<std::string> timer_codes;  // rnr-test only
+  std::vector<std::string> checks;         // check only
   // event-vs-poll only
   std::optional<std::string> modes;
   std::optional<std::string> rates;

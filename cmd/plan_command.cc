@@ -43,13 +43,19 @@ void AddPlanCommandOptions(CLI::App& app, const DeclarePlanOptions& add_options,
 }
 
 Command AddPlanCommand(CLI::App& app, DeviceProvider& provider, const std::string& name,
-                       const std::string& description, const DeclarePlanOptions& add_options) {
+                       const std::string& description, const DeclarePlanOptions& add_options,
+                       PreparePlan prepare) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(name, description);
   AddPlanCommandOptions(*command, add_options, options->command);
   AddGateOptions(*command, options->gates, /*extends=*/FindOperation(name) != nullptr);
   AddOutputOptions(*command, options->output);
-  return {.app = command, .run = [options, name, &provider](const std::vector<std::string>& argv) {
+  return {.app = command,
+          .run = [options, name, prepare = std::move(prepare),
+                  &provider](const std::vector<std::string>& argv) {
+            if (prepare) {
+              if (const auto done = prepare(options->command, options->output, argv)) return *done;
+            }
             return Run(*options, name, provider, argv);
           }};
 }

@@ -256,6 +256,7 @@ Status ParseLists(const PlanOptions& options, Plan& plan) {
   if (status) status = TakeOption(options.cqs, "--cqs", ParseCounts, plan.cqs);
   if (status) status = TakeOption(options.cq_depths, "--cq-depth", ParseCounts, plan.cq_depths);
   if (!status) return status;
+  plan.checks = options.checks;
   if (plan.command == kRnrTest) plan.timer_codes = TimerCodesOf(plan);
   if (plan.command == kCqScale) plan.cqs = CqsOf(plan);
   return {};

@@ -89,6 +89,28 @@ void DrawChecks(const std::vector<CheckRow>& checks, Canvas& canvas) {
     }
     detail("why", check.why);
     detail("source", check.source);
+    if (check.parts.size() > 1) DrawParts(check.parts, canvas);
+  }
+}
+
+void DrawCatalog(const std::vector<CatalogRow>& catalog, Canvas& canvas) {
+  for (const CatalogRow& row : catalog) {
+    canvas.Hanging("  ", 4, canvas.Safe(row.name));
+    canvas.Wrapped(6, canvas.Safe(row.does), Ink::kDim);
+    canvas.Wrapped(6, "expected: " + canvas.Safe(row.expect));
+    if (canvas.options().verbose) canvas.Wrapped(6, "source: " + canvas.Safe(row.source));
+  }
+}
+
+void DrawParts(const std::vector<CheckPart>& parts, Canvas& canvas) {
+  for (const CheckPart& part : parts) {
+    const bool passed = part.status == "pass";
+    if (passed && !canvas.options().verbose) continue;
+    canvas.Wrapped(
+        13, fmt::format(
+                "{} {}{}{}", part.status, canvas.Safe(part.name),
+                part.observed.empty() ? "" : ": " + canvas.Safe(part.observed),
+                passed || part.expected.empty() ? "" : ", expected " + canvas.Safe(part.expected)));
   }
 }
 
@@ -112,6 +134,10 @@ void DrawEnd(const Record& record, Canvas& canvas) {
 std::string RenderText(const Record& record, const TextOptions& options) {
   Canvas canvas(options);
   DrawTitle(record, canvas);
+  if (!record.catalog.empty()) {
+    DrawCatalog(record.catalog, canvas);
+    return canvas.text();
+  }
   // Where two sets are only compared, this host has no part in what they say.
   if (!record.comparison || !record.results.empty()) DrawSides(record, canvas);
   // Single runs of sets that are compared are for whoever asks for all.

@@ -75,6 +75,10 @@ Status Device::SetSrqLimit(ibv_srq* /*srq*/, uint32_t /*limit*/) {
   return Fail(NotOffered("ibv_modify_srq", info()));
 }
 
+Status Device::LoseNext(LossyPacket /*packets*/, uint32_t /*count*/) {
+  return Fail(NotOffered("the loss of packets on demand", info()));
+}
+
 Status Device::ModerateCq(ibv_cq* /*cq*/, uint16_t /*count*/, uint16_t /*period_us*/) {
   return Fail(NotOffered("ibv_modify_cq", info()));
 }

@@ -215,6 +215,12 @@ struct DeviceCounter {
 // that fell, both below 2^32, went round once.
 int64_t CounterChange(const DeviceCounter& before, const DeviceCounter& after);
 
+// Packets that a device can be asked to lose, among those that it sends.
+enum class LossyPacket : uint8_t {
+  kRequest,       // SEND, WRITE, READ request, Atomic
+  kReadResponse,  // data that a READ asked for
+};
+
 // How packets travel, as far as it is known by now: a software device may choose when it connects,
 // and learns of the packet check from the packets that come.
 struct LinkReport {
@@ -273,6 +279,11 @@ class Device {
   // nothing. Real devices: since they came up, by whatever program; and the call waits, up to 100
   // ms, for as long as the kernel gives an older reading again.
   virtual std::vector<DeviceCounter> ReadCounters(int /*port*/) { return {}; }
+
+  // The next `count` packets of this kind that this device sends get lost, from now on: for checks
+  // of what a retransmission carries. kSetup where LosesOnDemand says no, as real devices do.
+  virtual bool LosesOnDemand() const { return false; }
+  virtual Status LoseNext(LossyPacket packets, uint32_t count);
 
   // Largest payload that ibv_post_send takes inline on an RC QP with one SGE, in bytes. Found by
   // creating QPs (no query reports it), few steps, cached. 0: no inline.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/plan/check_plan.h"
 #include "core/plan/cq_plan.h"
 #include "core/plan/input_text.h"
 #include "core/plan/mode_plan.h"
@@ -178,6 +179,7 @@ Status CheckCombination(const Plan& plan) {
                            {}, std::string(kLeaveOut)));
   }
   if (Status status = CheckCqPlan(plan); !status) return status;
+  if (Status status = CheckNamesOf(plan); !status) return status;
   if (const StepCommand* steps = FindStepCommand(plan.command); steps != nullptr) {
     return CheckSteps(plan, *steps);
   }

@@ -113,6 +113,7 @@ struct Plan {
   bool quick = false;  // commands of several steps choose the shorter ones
   // rnr-test only: the RNR timers it measures, distinct codes 0 … 31; empty: rnr_plan.h chooses.
   std::vector<uint32_t> timer_codes;
+  std::vector<std::string> checks;  // check only; empty: all
   // event-vs-poll only (mode_plan.h): the ways of waiting it compares, the loads, each a rate or a
   // share of the rate that busy polling sustains, and moderations of event mode. Distinct, at most
   // kMaxModes and kMaxLoads of them. The plan of one of its points holds at most one of each.

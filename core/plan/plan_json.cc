@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/plan/check_plan.h"
 #include "core/plan/cq_plan.h"
 #include "core/plan/json_fields.h"
 #include "core/plan/rnr_plan.h"
@@ -85,7 +86,7 @@ void GetChanges(JsonFields& fields, const json& plan, std::vector<PlanChange>& c
 json ToJson(const Plan& plan) {
   json changes = json::array();
   for (const PlanChange& change : plan.changes) changes.push_back(ChangeJson(change));
-  return {
+  json object = {
       {"command", plan.command},
       {"sizes_bytes", plan.sizes_bytes},
       {"iterations", OrNull(plan.iterations)},
@@ -130,6 +131,8 @@ json ToJson(const Plan& plan) {
       {"deadline_ns", plan.deadline_ns},
       {"changes", std::move(changes)},
   };
+  if (!plan.checks.empty()) object["checks"] = plan.checks;
+  return object;
 }
 
 Expected<Plan> PlanFromJson(const json& object) {
@@ -154,6 +157,9 @@ Expected<Plan> PlanFromJson(const json& object) {
   fields.GetOr("rate_per_s", plan.rate_per_s);
   GetParsed(fields, "arrival", ParseArrival, plan.arrival);
   fields.GetOr("quick", plan.quick);
+  if (object.is_object() && object.contains("checks")) {
+    fields.GetArray("checks", plan.checks, kCheckNames.size());
+  }
   GetNumbers(fields, object, "timer_codes", kRnrTimerCodes, plan.timer_codes);
   GetParsedList(fields, object, "modes", kMaxModes, ParseWaitMode, plan.modes);
   GetNumbers(fields, object, "rates_per_s", kMaxLoads, plan.rates_per_s);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/plan/check_plan.h"
 #include "core/plan/cq_plan.h"
 #include "core/plan/rnr_plan.h"
 
@@ -17,6 +18,8 @@ constexpr std::array kStepCommands = {
     StepCommand{.command = kRnrTest, .smallest_size = 1, .iterations = 50, .quick_iterations = 10},
     StepCommand{.command = kCqScale, .timed = true},
     // Messages of its steps that lose nothing.
+    // Its checks choose their sizes; the iterations are those of the longest ones.
+    StepCommand{.command = kCheck, .iterations = 200, .quick_iterations = 50},
     StepCommand{.command = kCqOverrun, .iterations = 200, .quick_iterations = 50},
 };
 

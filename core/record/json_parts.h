@@ -100,6 +100,12 @@ Expected<T> Finish(JsonFields& fields, T value) {
   return value;
 }
 
+// check_json.cc
+OrderedJson CatalogRowJson(const CatalogRow& row);
+Expected<CatalogRow> CatalogRowFromJson(const nlohmann::json& json);
+OrderedJson BehaviourRowJson(const BehaviourRow& row);
+Expected<BehaviourRow> BehaviourRowFromJson(const nlohmann::json& json);
+
 // result_json.cc
 OrderedJson PointJson(const Point& point);
 Expected<Point> PointFromJson(const nlohmann::json& json);

@@ -355,9 +355,14 @@ Record RandomRecord(std::mt19937_64& random, bool hostile) {
   for (uint32_t i = 0, n = make.Below(4); i < n; ++i) record.results.push_back(make.MakeResult());
   for (uint32_t i = 0, n = make.Below(3); i < n; ++i) {
     record.checks.push_back({make.Text(), "deviation", make.Text(), "", make.Text(), ""});
+    if (make.Bool()) {
+      record.checks.back().parts.push_back({make.Text(), "fail", "", make.Text(), make.Text()});
+    }
     record.gates.push_back(make.MakeGate());
     record.notices.push_back(make.Text());
   }
+  if (make.Bool()) record.catalog.push_back({make.Text(), make.Text(), make.Text(), make.Text()});
+  if (make.Bool()) record.behaviours.push_back({make.Text(), make.Text(), {make.Text()}});
   record.comparison = make.Maybe([&make] { return make.MakeComparison(); });
   record.modes = make.Maybe([&make] { return make.MakeModes(); });
   record.error = make.Maybe([&make] { return make.MakeError(); });

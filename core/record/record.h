@@ -249,6 +249,15 @@ struct SideRecord {
   std::optional<JitterFloor> jitter_floor = {};
 };
 
+// One of several questions that a check asks.
+struct CheckPart {
+  std::string name;
+  std::string status = {};  // as of a check
+  std::string expected = {};
+  std::string observed = {};
+  std::string why = {};
+};
+
 struct CheckRow {
   std::string name;
   std::string status = {};  // "pass", "fail", "deviation", "skip"
@@ -256,6 +265,22 @@ struct CheckRow {
   std::string observed = {};
   std::string why = {};
   std::string source = {};
+  std::vector<CheckPart> parts = {};  // of `check`; empty elsewhere
+};
+
+// What a check is for: of `check --list`.
+struct CatalogRow {
+  std::string name;
+  std::string does = {};
+  std::string expect = {};
+  std::string source = {};
+};
+
+// What an RDMA system does, and the commands and checks that show it: likewise.
+struct BehaviourRow {
+  std::string id;
+  std::string behaviour = {};
+  std::vector<std::string> shown_by = {};  // "check fence", "send-lat"
 };
 
 // A difference between two ways of doing the same, from runs that took turns.
@@ -316,6 +341,8 @@ struct Record {
   std::vector<CheckRow> checks;
   std::optional<ModeSummary> modes = {};  // command `event-vs-poll` only
   std::vector<GateRow> gates;
+  std::vector<CatalogRow> catalog = {};       // `check --list` only
+  std::vector<BehaviourRow> behaviours = {};  // likewise
   std::optional<Comparison> comparison = {};  // commands `compare` and `ab` only
   std::vector<std::string> notices;
   std::optional<Error> error;

@@ -101,29 +101,6 @@ Expected<Error> ErrorFromJson(const json& object) {
   return Finish(fields, std::move(error));
 }
 
-OrderedJson ToJson(const CheckRow& check) {
-  return {
-      {"name", Name(check.name)},
-      {"status", Name(check.status)},
-      {"expected", TextOrNull(check.expected)},
-      {"observed", TextOrNull(check.observed)},
-      {"why", TextOrNull(check.why)},
-      {"source", TextOrNull(check.source)},
-  };
-}
-
-Expected<CheckRow> CheckRowFromJson(const json& object) {
-  CheckRow check;
-  JsonFields fields(object, "checks[]", ErrorClass::kRun);
-  GetName(fields, "name", check.name);
-  GetName(fields, "status", check.status);
-  GetText(fields, "expected", check.expected);
-  GetText(fields, "observed", check.observed);
-  GetText(fields, "why", check.why);
-  GetText(fields, "source", check.source);
-  return Finish(fields, std::move(check));
-}
-
 OrderedJson ToJson(const Record& record) {
   OrderedJson object = {
       {"schema_version", kSchemaVersion},
@@ -149,6 +126,10 @@ OrderedJson ToJson(const Record& record) {
   object["checks"] = ArrayOf(record.checks, [](const CheckRow& check) { return ToJson(check); });
   if (record.modes) object["modes"] = ModesJson(*record.modes);
   object["gates"] = ArrayOf(record.gates, [](const GateRow& gate) { return ToJson(gate); });
+  if (!record.catalog.empty()) object["catalog"] = ArrayOf(record.catalog, CatalogRowJson);
+  if (!record.behaviours.empty()) {
+    object["behaviours"] = ArrayOf(record.behaviours, BehaviourRowJson);
+  }
   if (record.comparison) object["comparison"] = ComparisonJson(*record.comparison);
   object["notices"] = TextsJson(record.notices);
   object["error"] = record.error ? ToJson(*record.error) : OrderedJson(nullptr);
@@ -182,6 +163,12 @@ Expected<Record> RecordFromJson(const json& object) {
   GetRows(fields, "checks", CheckRowFromJson, record.checks);
   GetObject(fields, "modes", ModesFromJson, record.modes);
   GetRows(fields, "gates", GateRowFromJson, record.gates);
+  if (object.is_object() && object.contains("catalog")) {
+    GetRows(fields, "catalog", CatalogRowFromJson, record.catalog);
+  }
+  if (object.is_object() && object.contains("behaviours")) {
+    GetRows(fields, "behaviours", BehaviourRowFromJson, record.behaviours);
+  }
   GetObject(fields, "comparison", ComparisonFromJson, record.comparison);
   fields.GetArray("notices", record.notices, kMaxRows);
   for (std::string& notice : record.notices) notice = Printable(notice, kMaxTextBytes);

@@ -12,12 +12,6 @@ namespace verbscope {
 // Empty for a command without scenarios. Needs a plan that CheckCombination accepts.
 std::vector<Scenario> ScenariosOf(const Plan& plan);
 
-std::vector<Scenario> ImmScenarios(const Plan& plan);          // imm.cc
-std::vector<Scenario> ZeroLenRecvScenarios(const Plan& plan);  // zero_len_recv.cc
-std::vector<Scenario> RnrScenarios(const Plan& plan);          // rnr_scenarios.cc
-std::vector<Scenario> CqScaleScenarios(const Plan& plan);      // cq_scale.cc
-std::vector<Scenario> CqOverrunScenarios(const Plan& plan);    // cq_overrun.cc
-
 }  // namespace verbscope
 
 #endif  // VERBSCOPE_CORE_SCENARIO_CATALOG_H_

@@ -9,7 +9,7 @@
 #include "core/loops/wr_id.h"
 #include "core/plan/cq_plan.h"
 #include "core/record/record_json.h"
-#include "core/scenario/catalog.h"
+#include "core/scenario/lists.h"
 #include "core/scenario/cq_overrun_steps.h"
 #include "core/scenario/expectations.h"
 

@@ -11,7 +11,7 @@
 #include "core/host/affinity.h"
 #include "core/loops/cq_workers.h"
 #include "core/plan/cq_plan.h"
-#include "core/scenario/catalog.h"
+#include "core/scenario/lists.h"
 #include "core/scenario/cq_threads.h"
 #include "core/scenario/scenario.h"
 

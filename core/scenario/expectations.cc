@@ -6,32 +6,6 @@
 namespace verbscope {
 namespace {
 
-constexpr std::array kDeviations = {
-    Deviation{.device_kind = "rxe",
-              .rule = kTooLong,
-              .observed = "requester REM_OP_ERR, responder LOC_QP_OP_ERR",
-              .why = "rxe finds the length only while it copies, and calls every failure of that a "
-                     "failed operation (drivers/infiniband/sw/rxe/rxe_resp.c)"},
-    Deviation{.device_kind = "rxe",
-              .rule = kLateReceive,
-              .observed = "no completion",
-              .why =
-                  "a receive is posted to rxe without a call into the kernel, where nobody looks "
-                  "at the queue of a queue pair in error again (providers/rxe/rxe.c); it rescues "
-                  "nothing, and a reset drops it"},
-    Deviation{.device_kind = "rxe",
-              .rule = kSendOverrun,
-              .observed = "CQ_ERR, the oldest completions delivered in order, the rest lost, QP in "
-                          "RTS, the CQ goes on",
-              .why = "rxe raises CQ_ERR for every completion that finds its CQ full and forgets "
-                     "it; only a receive's loss fails the queue pair, a send's is ignored "
-                     "(drivers/infiniband/sw/rxe/rxe_cq.c, rxe_comp.c)"},
-    Deviation{.device_kind = "mlx4",
-              .rule = kEmptyBadKey,
-              .observed = "requester LOC_QP_OP_ERR, responder no completion",
-              .why = "mlx4 refuses a READ of nothing (google/rdma-unit-test lists it)"},
-};
-
 constexpr std::array kWaitLimits = {
     // Room for a host that is interrupted now and then.
     WaitLimits{.device_kind = "", .ratio = 1.5, .extra_ns = 2'000'000, .short_ns = 0, .why = ""},
@@ -47,18 +21,24 @@ constexpr std::array kWaitLimits = {
 
 }  // namespace
 
-std::span<const Deviation> Deviations() { return kDeviations; }
+std::span<const DeviceDeviations> AllDeviations() {
+  static const std::array kAll = {DeviceDeviations{"rxe", RxeDeviations()},
+                                  DeviceDeviations{"mlx4", Mlx4Deviations()}};
+  return kAll;
+}
 
 void Judge(std::string_view device_kind, std::string_view rule, CheckRow& row) {
   row.status = row.observed == row.expected ? "pass" : "fail";
   if (row.status == "pass") return;
-  const auto listed = std::ranges::find_if(kDeviations, [&](const Deviation& deviation) {
-    return deviation.device_kind == device_kind && deviation.rule == rule &&
-           deviation.observed == row.observed;
-  });
-  if (listed == kDeviations.end()) return;
-  row.status = "deviation";
-  row.why = listed->why;
+  for (const DeviceDeviations& device : AllDeviations()) {
+    if (device.device_kind != device_kind) continue;
+    for (const Deviation& deviation : device.rows) {
+      if (deviation.rule != rule || deviation.observed != row.observed) continue;
+      row.status = "deviation";
+      row.why = deviation.why;
+      return;
+    }
+  }
 }
 
 std::span<const WaitLimits> WaitLimitRows() { return kWaitLimits; }

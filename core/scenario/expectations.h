@@ -1,6 +1,5 @@
-// What devices are known to answer otherwise than the standard says: data, one row per device kind
-// and check. A check whose observation is listed here passes as a deviation, with the reason; a
-// deviation that is listed for no check of any command is an error of a test.
+// What is expected of an observation: the standard's answer, or one that is listed for the device
+// (deviations.h).
 //
 // Constant data; any thread.
 #ifndef VERBSCOPE_CORE_SCENARIO_EXPECTATIONS_H_
@@ -12,16 +11,9 @@
 #include <string_view>
 
 #include "core/record/record.h"
+#include "core/scenario/deviations.h"
 
 namespace verbscope {
-
-struct Deviation {
-  std::string_view device_kind;  // provider name, or what a software device imitates
-  std::string_view rule;         // what the check asks: "too-long"
-  std::string_view observed;     // exactly as the check says it
-  std::string_view why;
-};
-std::span<const Deviation> Deviations();
 
 // The rules that checks ask by; each has its text in the scenario that asks.
 inline constexpr std::string_view kTooLong = "too-long";           // a SEND longer than its receive

@@ -43,15 +43,18 @@ TEST(ExpectationsTest, AListedDeviationCountsForItsDeviceAndRuleOnly) {
 
 // A deviation of no rule would never be used, and nobody would notice.
 TEST(ExpectationsTest, EveryDeviationHasARuleAReasonAndKnownStatuses) {
-  for (const Deviation& deviation : Deviations()) {
-    EXPECT_NE(std::ranges::find(kRules, deviation.rule), std::end(kRules)) << deviation.rule;
-    EXPECT_FALSE(deviation.why.empty());
-    if (deviation.observed == "no completion" || deviation.rule == kSendOverrun) continue;
-    ASSERT_TRUE(deviation.observed.starts_with("requester ")) << deviation.observed;
-    const auto end = deviation.observed.find(',');
-    const auto status = deviation.observed.substr(10, end - 10);
-    EXPECT_NE(FindCompletionStatus(status), nullptr) << status;
-  }
+  for (const DeviceDeviations& device : AllDeviations())
+    for (const Deviation& deviation : device.rows) {
+      // "CHECK/PART" is looked for among the checks' parts elsewhere.
+      if (deviation.rule.find('/') != std::string_view::npos) continue;
+      EXPECT_NE(std::ranges::find(kRules, deviation.rule), std::end(kRules)) << deviation.rule;
+      EXPECT_FALSE(deviation.why.empty());
+      if (deviation.observed == "no completion" || deviation.rule == kSendOverrun) continue;
+      ASSERT_TRUE(deviation.observed.starts_with("requester ")) << deviation.observed;
+      const auto end = deviation.observed.find(',');
+      const auto status = deviation.observed.substr(10, end - 10);
+      EXPECT_NE(FindCompletionStatus(status), nullptr) << status;
+    }
 }
 
 }  // namespace

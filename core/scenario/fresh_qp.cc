@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/scenario/channel.h"
 #include "core/scenario/explain.h"
 #include "core/scenario/scenario.h"
 
@@ -32,6 +33,13 @@ Expected<std::unique_ptr<FreshQp>> FreshQp::Create(Stage& stage, const FreshQpOp
 }
 
 Status FreshQp::CreateObjects() {
+  for (const auto create : {&FreshQp::CreateMemory, &FreshQp::CreateCqs, &FreshQp::CreateQp}) {
+    if (Status status = (this->*create)(); !status) return status;
+  }
+  return {};
+}
+
+Status FreshQp::CreateMemory() {
   Device& device = stage_.device();
   Expected<Pd> pd = device.AllocatePd();
   if (!pd) return Fail(std::move(pd.error()));
@@ -43,20 +51,57 @@ Status FreshQp::CreateObjects() {
   Expected<Mr> mr = device.RegisterMemory(pd_.get(), bytes(), options_.memory_access);
   if (!mr) return Fail(std::move(mr.error()));
   mr_ = std::move(*mr);
-  Expected<Cq> send_cq = device.CreateCq({.cqe = options_.send_depth});
-  if (!send_cq) return Fail(std::move(send_cq.error()));
-  send_cq_ = std::move(*send_cq);
-  Expected<Cq> receive_cq = device.CreateCq({.cqe = options_.receive_depth});
-  if (!receive_cq) return Fail(std::move(receive_cq.error()));
-  receive_cq_ = std::move(*receive_cq);
+  if (!options_.foreign_region) return {};
+  pd = device.AllocatePd();
+  if (!pd) return Fail(std::move(pd.error()));
+  foreign_pd_ = std::move(*pd);
+  mr = device.RegisterMemory(foreign_pd_.get(), bytes(), options_.memory_access);
+  if (!mr) return Fail(std::move(mr.error()));
+  foreign_mr_ = std::move(*mr);
+  return {};
+}
+
+Status FreshQp::CreateCqs() {
+  if (options_.share_cqs != nullptr) return {};
+  Device& device = stage_.device();
+  if (options_.channel) {
+    Expected<CompChannel> channel = MakeNonBlockingChannel(device);
+    if (!channel) return Fail(std::move(channel.error()));
+    channel_ = std::move(*channel);
+  }
+  const auto entries = [this](uint32_t depth) { return options_.cqe > 0 ? options_.cqe : depth; };
+  Expected<Cq> cq =
+      device.CreateCq({.cqe = entries(options_.send_depth), .channel = channel_.get()});
+  if (!cq) return Fail(std::move(cq.error()));
+  send_cq_ = std::move(*cq);
+  cq = device.CreateCq({.cqe = entries(options_.receive_depth), .channel = channel_.get()});
+  if (!cq) return Fail(std::move(cq.error()));
+  receive_cq_ = std::move(*cq);
+  return {};
+}
+
+Status FreshQp::CreateQp() {
+  Device& device = stage_.device();
+  if (options_.shared_receives) {
+    Expected<Srq> srq = device.CreateSrq({.pd = pd_.get(),
+                                          .max_wr = options_.receive_depth,
+                                          .max_sge = options_.max_recv_sge});
+    if (!srq) return Fail(std::move(srq.error()));
+    srq_ = std::move(*srq);
+  }
   Expected<CreatedQp> qp = device.CreateQp({.pd = pd_.get(),
-                                            .send_cq = send_cq_.get(),
-                                            .recv_cq = receive_cq_.get(),
+                                            .send_cq = send_cq(),
+                                            .recv_cq = receive_cq(),
+                                            .srq = srq_.get(),
+                                            .signal_all = options_.signal_all,
                                             .max_send_wr = options_.send_depth,
-                                            .max_recv_wr = options_.receive_depth,
-                                            .max_recv_sge = options_.max_recv_sge});
+                                            .max_recv_wr = srq_ ? 0 : options_.receive_depth,
+                                            .max_send_sge = options_.max_send_sge,
+                                            .max_recv_sge = options_.max_recv_sge,
+                                            .max_inline_bytes = options_.max_inline_bytes});
   if (!qp) return Fail(std::move(qp.error()));
   qp_ = std::move(qp->qp);
+  max_inline_bytes_ = qp->max_inline_bytes;
   return {};
 }
 
@@ -95,7 +140,7 @@ Status FreshQp::Reset() {
       !status) {
     return status;
   }
-  for (ibv_cq* cq : {send_cq_.get(), receive_cq_.get()}) {
+  for (ibv_cq* cq : {send_cq(), receive_cq()}) {
     ibv_wc old;
     while (ibv_poll_cq(cq, 1, &old) > 0) {
     }
@@ -110,7 +155,8 @@ int FreshQp::PostReceive(uint64_t wr_id, std::span<ibv_sge> sges) {
   request.sg_list = sges.empty() ? nullptr : sges.data();
   request.num_sge = static_cast<int>(sges.size());
   ibv_recv_wr* bad = nullptr;
-  return ibv_post_recv(qp_.get(), &request, &bad);
+  return srq_ ? ibv_post_srq_recv(srq_.get(), &request, &bad)
+              : ibv_post_recv(qp_.get(), &request, &bad);
 }
 
 int FreshQp::PostSend(ibv_send_wr& request) {
@@ -123,11 +169,11 @@ ibv_sge FreshQp::Sge(size_t offset, size_t length) const {
 }
 
 Expected<std::optional<ibv_wc>> FreshQp::AwaitSend(std::chrono::nanoseconds limit) {
-  return stage_.Await(send_cq_.get(), limit);
+  return stage_.Await(send_cq(), limit);
 }
 
 Expected<std::optional<ibv_wc>> FreshQp::AwaitReceive(std::chrono::nanoseconds limit) {
-  return stage_.Await(receive_cq_.get(), limit);
+  return stage_.Await(receive_cq(), limit);
 }
 
 Expected<ibv_qp_state> FreshQp::AwaitState(ibv_qp_state wanted, std::chrono::nanoseconds limit) {
@@ -151,8 +197,12 @@ Status FreshQp::Close() {
     if (!status && first) first = std::move(status);
   };
   note(qp_.Close());
+  note(srq_.Close());
   note(receive_cq_.Close());
   note(send_cq_.Close());
+  note(channel_.Close());
+  note(foreign_mr_.Close());
+  note(foreign_pd_.Close());
   note(mr_.Close());
   buffer_.reset();
   note(pd_.Close());

@@ -1,4 +1,5 @@
-// One queue pair of one side with everything it needs: PD, buffer, MR, two CQs. Made by
+// One queue pair of one side with everything it needs: PD, buffer, MR, two CQs, and what is asked
+// for beside them. Made by
 // Stage::MakeQp, connected to the one that the other side makes at the same time, broken and reset
 // as a scenario likes. No receive is posted unless the scenario posts it.
 //
@@ -25,13 +26,22 @@
 
 namespace verbscope {
 
+class FreshQp;
 class Stage;
 
 struct FreshQpOptions {
   size_t buffer_bytes = 4096;
   uint32_t send_depth = 64;
   uint32_t receive_depth = 64;
+  uint32_t max_send_sge = 1;
   uint32_t max_recv_sge = 1;
+  uint32_t max_inline_bytes = 0;
+  uint32_t cqe = 0;  // entries asked for of each CQ; 0: as many as its queue has requests
+  bool signal_all = false;
+  bool channel = false;          // one for both CQs, non-blocking
+  bool shared_receives = false;  // the receives come from a shared receive queue
+  bool foreign_region = false;   // the buffer is registered a second time, in another PD
+  const FreshQp* share_cqs = nullptr;  // uses the CQs of this one, which outlives it
   // Masks of ibv_access_flags: of the memory, and what the QP lets the peer do.
   int memory_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
   int qp_access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
@@ -72,8 +82,19 @@ class FreshQp {
   Error Explain(const ibv_wc& completion, std::string op, uint64_t size_bytes, uint64_t number);
 
   ibv_qp* qp() const { return qp_.get(); }
-  ibv_cq* send_cq() const { return send_cq_.get(); }
-  ibv_cq* receive_cq() const { return receive_cq_.get(); }
+  ibv_cq* send_cq() const {
+    return options_.share_cqs != nullptr ? options_.share_cqs->send_cq() : send_cq_.get();
+  }
+  ibv_cq* receive_cq() const {
+    return options_.share_cqs != nullptr ? options_.share_cqs->receive_cq() : receive_cq_.get();
+  }
+  ibv_pd* pd() const { return pd_.get(); }
+  ibv_mr* region() const { return mr_.get(); }
+  // Null unless asked for.
+  ibv_comp_channel* channel() const { return channel_.get(); }
+  ibv_srq* shared_queue() const { return srq_.get(); }
+  ibv_mr* foreign_region() const { return foreign_mr_.get(); }
+  uint32_t max_inline_bytes() const { return max_inline_bytes_; }  // at least what was asked
   std::span<std::byte> bytes() const { return buffer_->bytes(); }
   uint64_t address(size_t offset = 0) const {
     return reinterpret_cast<uintptr_t>(bytes().data()) + offset;
@@ -87,6 +108,9 @@ class FreshQp {
       : stage_(stage), options_(options), plan_(plan) {}
 
   Status CreateObjects();
+  Status CreateMemory();
+  Status CreateCqs();
+  Status CreateQp();
   EndpointInfo Info() const;
 
   Stage& stage_;
@@ -97,10 +121,15 @@ class FreshQp {
   Pd pd_;
   std::unique_ptr<Buffer> buffer_;
   Mr mr_;
+  Pd foreign_pd_;
+  Mr foreign_mr_;
+  CompChannel channel_;
   Cq send_cq_;
   Cq receive_cq_;
+  Srq srq_;
   Qp qp_;
 
+  uint32_t max_inline_bytes_ = 0;
   uint32_t psn_ = 0;
   EndpointInfo remote_;
 };

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/scenario/catalog.h"
+#include "core/scenario/lists.h"
 #include "core/scenario/exchange.h"
 
 namespace verbscope {

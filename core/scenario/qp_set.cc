@@ -1,11 +1,10 @@
 #include "core/scenario/qp_set.h"
 
-#include <fcntl.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
+#include "core/scenario/channel.h"
 #include "core/scenario/explain.h"
 #include "core/scenario/scenario.h"
 
@@ -58,13 +57,9 @@ Status QpSet::CreateObjects() {
   if (!mr) return Fail(std::move(mr.error()));
   mr_ = std::move(*mr);
   if (options_.channel) {
-    Expected<CompChannel> channel = device.CreateCompChannel();
+    Expected<CompChannel> channel = MakeNonBlockingChannel(device);
     if (!channel) return Fail(std::move(channel.error()));
     channel_ = std::move(*channel);
-    const int flags = ::fcntl(channel_->fd, F_GETFL);
-    if (flags < 0 || ::fcntl(channel_->fd, F_SETFL, flags | O_NONBLOCK) < 0) {
-      return Fail(CallError(ErrorClass::kSetup, "fcntl", "completion channel", errno));
-    }
   }
   for (uint32_t i = 0; i < options_.cqs; ++i) {
     Expected<Cq> cq = device.CreateCq({.cqe = options_.cqe, .channel = channel_.get()});

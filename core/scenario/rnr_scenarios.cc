@@ -7,7 +7,7 @@
 
 #include "core/causes/rc_timers.h"
 #include "core/plan/rnr_plan.h"
-#include "core/scenario/catalog.h"
+#include "core/scenario/lists.h"
 #include "core/scenario/expectations.h"
 #include "core/scenario/rnr_attempt.h"
 #include "core/scenario/rnr_steps.h"

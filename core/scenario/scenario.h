@@ -128,6 +128,11 @@ class Stage {
   // whichever CQ: devices name theirs in different ways.
   Expected<std::optional<std::string>> AwaitCqEvent(std::chrono::nanoseconds limit);
 
+  // All asynchronous events since the last call, of this side's device; and why they could not be
+  // read, if so.
+  std::vector<std::string> TakeAsyncEvents() { return parts_.monitor.TakeEvents(); }
+  std::optional<Error> events_error() const { return parts_.monitor.events_error(); }
+
   // A point in time, and the time since one: how long a request took to fail.
   uint64_t Now() const;
   int64_t NsSince(uint64_t ticks) const { return clock().scale().Nanoseconds(Now() - ticks); }

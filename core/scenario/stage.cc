@@ -161,13 +161,13 @@ void Stage::Measured(Point point, const Histogram& histogram, std::string_view d
 
 Status Stage::CloseQps() {
   Status first;
-  for (const std::unique_ptr<FreshQp>& qp : qps_) {
-    if (Status status = qp->Close(); !status && first) first = std::move(status);
+  // In reverse order of creation: a later one may use the CQs of an earlier one.
+  for (; !qps_.empty(); qps_.pop_back()) {
+    if (Status status = qps_.back()->Close(); !status && first) first = std::move(status);
   }
   for (const std::unique_ptr<QpSet>& set : qp_sets_) {
     if (Status status = set->Close(); !status && first) first = std::move(status);
   }
-  qps_.clear();
   qp_sets_.clear();
   return first;
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/scenario/attempt.h"
-#include "core/scenario/catalog.h"
+#include "core/scenario/lists.h"
 #include "core/scenario/exchange.h"
 #include "core/scenario/expectations.h"
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/checks/catalog.h"
+#include "core/plan/check_plan.h"
 #include "core/plan/mode_plan.h"
 #include "core/plan/step_commands.h"
 #include "core/record/record_json.h"
@@ -190,6 +192,7 @@ Status RunScenarios(LoopRole role, SideState& side, const Plan& plan, PeerLink& 
     status = run.Execute(scenario);
     if (!status) break;
   }
+  if (plan.command == kCheck) record.checks = FoldChecks(std::move(record.checks));
   return EndRun(std::move(status), side, link, context, deadline, farewell, record);
 }
 

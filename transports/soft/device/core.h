@@ -121,6 +121,11 @@ class SoftCore final : public EventSink, public CompletionFilter, public DataFil
 
   // Lock held. After the link's Connect, which may have turned it to UDP or back.
   void UseLink();
+  // Lock held. See PacketPath::Lose.
+  void Lose(FaultClass packets, uint32_t count) {
+    packets_->Lose(packets, count);
+    engine_->env().sink = &packets_->sink();
+  }
 
   // Lock held. Tells peers (or withdraws) that a CQ waits for an event.
   void ArmPeers(SoftCq& cq);

@@ -1,7 +1,9 @@
 // What stands between engine and link: nothing in normal use, the fault policy and the capture when
 // they are asked for. Decided once, when the device is opened.
 //
-//   engine → faults → capture → link → capture → faults → engine
+//   engine → losses → faults → capture → link → capture → faults → engine
+//
+// Losses on demand (Lose) come in when they are asked for.
 //
 // Owned by the core; used with the device's lock held, except Open.
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_DEVICE_PACKET_PATH_H_
@@ -21,6 +23,7 @@
 #include "transports/soft/link/fault_policy.h"
 #include "transports/soft/link/fault_receiver.h"
 #include "transports/soft/link/fault_sink.h"
+#include "transports/soft/link/loss_sink.h"
 #include "transports/soft/options/soft_options.h"
 
 namespace verbscope::soft {
@@ -48,10 +51,17 @@ class PacketPath {
 
   // Where the engine sends, and where the link delivers once the engine is known. `counters`: of
   // what is lost on the way in.
-  PacketSink& sink() { return *sink_; }
+  PacketSink& sink() { return loss_sink_ != nullptr ? *loss_sink_ : *sink_; }
   // After the link has turned to what it has of UDP or memory: sink is another.
   void UseLink() {
     if (capture_sink_ == nullptr && fault_sink_ == nullptr) sink_ = &link_.sink();
+    if (loss_sink_ != nullptr) loss_sink_->SetNext(*sink_);
+  }
+  // The next `count` packets of this class that are sent get lost; sink is another after the first
+  // call.
+  void Lose(FaultClass packets, uint32_t count) {
+    if (loss_sink_ == nullptr) loss_sink_ = std::make_unique<LossSink>(*sink_);
+    loss_sink_->Lose(packets, count);
   }
   void SetEngine(PacketReceiver& engine, Counters& counters);
   PacketReceiver& receiver() { return *receiver_; }
@@ -73,6 +83,7 @@ class PacketPath {
   std::unique_ptr<CaptureSink> capture_sink_;
   std::unique_ptr<FaultPolicy> policy_;
   std::unique_ptr<FaultSink> fault_sink_;
+  std::unique_ptr<LossSink> loss_sink_;
   std::unique_ptr<FaultReceiver> fault_receiver_;
   std::unique_ptr<CaptureReceiver> capture_receiver_;
 };

@@ -261,6 +261,13 @@ std::vector<DeviceCounter> SoftDevice::ReadCounters(int /*port*/) {
   return counters;
 }
 
+Status SoftDevice::LoseNext(LossyPacket packets, uint32_t count) {
+  const SpinLockHolder hold(core_->lock());
+  core_->Lose(
+      packets == LossyPacket::kRequest ? FaultClass::kRequest : FaultClass::kReadResponse, count);
+  return {};
+}
+
 LinkReport SoftDevice::ReportLink() {
   UdpCounts counts;
   LinkReport report;

@@ -64,6 +64,8 @@ class SoftDevice final : public Device {
   Status AcceptPeerBlob(ibv_qp* qp, std::span<const std::byte> blob) override;
   std::vector<DeviceCounter> ReadCounters(int port) override;
   bool ServesInPolls() const override { return true; }
+  bool LosesOnDemand() const override { return true; }
+  Status LoseNext(LossyPacket packets, uint32_t count) override;
   LinkReport ReportLink() override;
 
  protected:
