@@ -67,6 +67,18 @@ Ink MarkInk(const std::string& status) {
 
 namespace {
 
+void DrawParts(const std::vector<CheckPart>& parts, Canvas& canvas) {
+  for (const CheckPart& part : parts) {
+    const bool passed = part.status == "pass";
+    if (passed && !canvas.options().verbose) continue;
+    canvas.Wrapped(
+        13, fmt::format(
+                "{} {}{}{}", part.status, canvas.Safe(part.name),
+                part.observed.empty() ? "" : ": " + canvas.Safe(part.observed),
+                passed || part.expected.empty() ? "" : ", expected " + canvas.Safe(part.expected)));
+  }
+}
+
 void DrawChecks(const std::vector<CheckRow>& checks, Canvas& canvas) {
   if (checks.empty()) return;
   canvas.Blank();
@@ -102,18 +114,6 @@ void DrawCatalog(const std::vector<CatalogRow>& catalog, Canvas& canvas) {
   }
 }
 
-void DrawParts(const std::vector<CheckPart>& parts, Canvas& canvas) {
-  for (const CheckPart& part : parts) {
-    const bool passed = part.status == "pass";
-    if (passed && !canvas.options().verbose) continue;
-    canvas.Wrapped(
-        13, fmt::format(
-                "{} {}{}{}", part.status, canvas.Safe(part.name),
-                part.observed.empty() ? "" : ": " + canvas.Safe(part.observed),
-                passed || part.expected.empty() ? "" : ", expected " + canvas.Safe(part.expected)));
-  }
-}
-
 void DrawEnd(const Record& record, Canvas& canvas) {
   if (!record.notices.empty()) canvas.Blank();
   for (const std::string& notice : record.notices) {
@@ -136,7 +136,7 @@ std::string RenderText(const Record& record, const TextOptions& options) {
   DrawTitle(record, canvas);
   if (!record.catalog.empty()) {
     DrawCatalog(record.catalog, canvas);
-    return canvas.text();
+    return canvas.Take();
   }
   // Where two sets are only compared, this host has no part in what they say.
   if (!record.comparison || !record.results.empty()) DrawSides(record, canvas);

@@ -56,7 +56,11 @@ void RemoteRights(Trial& trial, const Verb& verb) {
                                : region     ? "not-by-qp"
                                : qp         ? "not-by-region"
                                             : "by-neither"),
-                   region && qp ? "SUCCESS" : "REM_ACCESS_ERR", Touch(trial, ends, verb));
+                   // What a QP does not do is no matter of the key (IBTA vol. 1, 9.7.4.1.2).
+                   region && qp ? "SUCCESS"
+                   : qp         ? "REM_ACCESS_ERR"
+                                : "REM_INV_REQ_ERR",
+                   Touch(trial, ends, verb));
     }
   }
 }
@@ -175,11 +179,12 @@ void Atomics(Trial& trial) {
   ends = trial.Connect(options);
   if (!ends) return;
   ends.there->SetWord(kPlace.offset, 40);
-  ends.here->PostSend({.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-                       .pieces = {kWord},
-                       .remote_offset = kPlace.offset + 4,
-                       .compare_add = 1});
-  const std::string status = StatusOf(ends.here->AwaitSend(trial.limit()));
+  const int refused = ends.here->PostSend({.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+                                           .pieces = {kWord},
+                                           .remote_offset = kPlace.offset + 4,
+                                           .compare_add = 1});
+  const std::string status =
+      refused != 0 ? "refused by the post" : StatusOf(ends.here->AwaitSend(trial.limit()));
   trial.Expect("unaligned", "REM_INV_REQ_ERR, 40 is stored",
                fmt::format("{}, {} is stored", status, ends.there->Word(kPlace.offset)));
 }

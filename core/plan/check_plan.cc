@@ -7,6 +7,12 @@
 
 namespace verbscope {
 
+int64_t CheckPlannedNs(const Plan& plan) {
+  constexpr int64_t kOneNs = 3'000'000'000;
+  const size_t checks = plan.checks.empty() ? kCheckNames.size() : plan.checks.size();
+  return static_cast<int64_t>(checks) * kOneNs;
+}
+
 Status CheckNamesOf(const Plan& plan) {
   if (plan.command != kCheck && !plan.checks.empty()) {
     return Fail(UsageError(fmt::format("checks: {} runs no named checks", plan.command), {},

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -55,6 +56,9 @@ inline constexpr std::array<std::string_view, 33> kCheckNames = {
 inline bool IsCheckName(std::string_view name) {
   return std::ranges::find(kCheckNames, name) != kCheckNames.end();
 }
+
+// Of the whole command, in ns: a device that breaks promises is waited for in many places.
+int64_t CheckPlannedNs(const Plan& plan);
 
 // kUsage: names that are not known, or for a command without checks.
 Status CheckNamesOf(const Plan& plan);

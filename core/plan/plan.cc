@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "core/plan/check_plan.h"
 #include "core/plan/cq_plan.h"
 #include "core/plan/input_text.h"
 #include "core/plan/mode_plan.h"
@@ -301,6 +302,7 @@ int64_t PlannedNs(const Plan& plan) {
   if (plan.command == kRnrTest) return RnrTestPlannedNs(plan);
   if (plan.command == kEventVsPoll) return EventVsPollPlannedNs(plan);
   if (plan.command == kCqScale) return CqScalePlannedNs(plan);
+  if (plan.command == kCheck) return CheckPlannedNs(plan);
   // What is counted takes a known time at a given rate only.
   const auto phase_ns = [&plan](const std::optional<uint64_t>& messages, int64_t ns) -> __int128 {
     if (!messages) return ns;

@@ -83,7 +83,7 @@ OrderedJson BehaviourRowJson(const BehaviourRow& row) {
   return {
       {"id", Name(row.id)},
       {"behaviour", Name(row.behaviour)},
-      {"shown_by", ArrayOf(row.shown_by, Name)},
+      {"shown_by", ArrayOf(row.shown_by, [](const std::string& text) { return Name(text); })},
   };
 }
 

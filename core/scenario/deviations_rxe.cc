@@ -8,6 +8,14 @@
 namespace verbscope {
 namespace {
 
+constexpr const char* kReceiveMemory =
+    "rxe calls a receive's memory that it cannot write into a failed operation, whatever was wrong "
+    "with it (drivers/infiniband/sw/rxe/rxe_resp.c)";
+
+constexpr const char* kSendMemory =
+    "rxe calls it a failed operation when it cannot read what is to be sent "
+    "(drivers/infiniband/sw/rxe/rxe_req.c)";
+
 constexpr std::array kDeviations = {
     Deviation{.rule = kTooLong,
               .observed = "requester REM_OP_ERR, responder LOC_QP_OP_ERR",
@@ -25,6 +33,29 @@ constexpr std::array kDeviations = {
               .why = "rxe raises CQ_ERR for every completion that finds its CQ full and forgets "
                      "it; only a receive's loss fails the queue pair, a send's is ignored "
                      "(drivers/infiniband/sw/rxe/rxe_cq.c, rxe_comp.c)"},
+    Deviation{.rule = "errors/receive-key",
+              .observed = "requester REM_OP_ERR, responder LOC_QP_OP_ERR",
+              .why = kReceiveMemory},
+    Deviation{.rule = "pd/foreign-receive",
+              .observed = "requester REM_OP_ERR, responder LOC_QP_OP_ERR",
+              .why = kReceiveMemory},
+    Deviation{.rule = "access/receive-into-read-only",
+              .observed = "requester REM_OP_ERR, responder LOC_QP_OP_ERR",
+              .why = kReceiveMemory},
+    Deviation{.rule = "errors/local-key",
+              .observed = "requester LOC_QP_OP_ERR, responder no completion",
+              .why = kSendMemory},
+    Deviation{.rule = "pd/foreign-lkey",
+              .observed = "requester LOC_QP_OP_ERR, responder no completion",
+              .why = kSendMemory},
+    Deviation{.rule = "atomics/unaligned",
+              .observed = "refused by the post, 40 is stored",
+              .why = "rxe's library looks at the address of an Atomic when it is posted "
+                     "(providers/rxe/rxe.c)"},
+    Deviation{.rule = "async/access-error",
+              .observed = "no event",
+              .why = "rxe fails the queue pair of a peer's bad request without an event (Linux "
+                     "6.1, drivers/infiniband/sw/rxe/rxe_resp.c)"},
 };
 
 }  // namespace

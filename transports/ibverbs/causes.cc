@@ -94,6 +94,17 @@ constexpr std::array kRows = {
         EINVAL,
         {"a count or period above what the device holds events back for",
          "give a smaller --moderation"}},
+    Row{VerbCall::kCreateSrq,
+        EINVAL,
+        {"a depth or SGE count above the device's limit",
+         "compare with the limits that `verbscope devices` shows"}},
+    Row{VerbCall::kCreateSrq,
+        ENOMEM,
+        {"no memory for the queue, or the device has no free SRQ",
+         "ask for fewer entries, or close other RDMA programs on this device"}},
+    Row{VerbCall::kModifySrq,
+        EINVAL,
+        {"a limit above the depth of the queue", "give a smaller limit"}},
     Row{VerbCall::kCreateQp,
         EINVAL,
         {"a queue depth, SGE count or inline size above the device's limit; the verb does not say "
@@ -175,6 +186,10 @@ constexpr std::array kRows = {
     Row{VerbCall::kDeregMr,
         EBUSY,
         {"a memory window is still bound to it", "destroy the window first"}},
+    Row{VerbCall::kDestroySrq,
+        EBUSY,
+        {"QPs still take their receives from it",
+         "destroy them first; this is a bug of verbscope"}},
     Row{VerbCall::kDestroyCompChannel,
         EBUSY,
         {"CQs still report to this channel", "destroy them first; this is a bug of verbscope"}},
@@ -225,7 +240,7 @@ constexpr std::array kRows = {
         {"this device or driver does not have the feature", "choose another device"}},
 };
 
-constexpr std::array<std::string_view, 21> kNames = {
+constexpr std::array<std::string_view, 24> kNames = {
     "ibv_get_device_list",
     "ibv_open_device",
     "ibv_query_device",
@@ -235,6 +250,8 @@ constexpr std::array<std::string_view, 21> kNames = {
     "ibv_create_comp_channel",
     "ibv_create_cq",
     "ibv_modify_cq",
+    "ibv_create_srq",
+    "ibv_modify_srq",
     "ibv_create_qp",
     "ibv_modify_qp",
     "ibv_modify_qp",
@@ -246,6 +263,7 @@ constexpr std::array<std::string_view, 21> kNames = {
     "ibv_destroy_comp_channel",
     "ibv_destroy_cq",
     "ibv_destroy_qp",
+    "ibv_destroy_srq",
     "ibv_close_device",
 };
 static_assert(kNames.size() == static_cast<size_t>(VerbCall::kCloseDevice) + 1);
@@ -257,6 +275,7 @@ ErrorClass ClassOf(VerbCall call, int errno_value) {
     case VerbCall::kDestroyCompChannel:
     case VerbCall::kDestroyCq:
     case VerbCall::kDestroyQp:
+    case VerbCall::kDestroySrq:
     case VerbCall::kCloseDevice:
       return errno_value == EBUSY ? ErrorClass::kInternal : ErrorClass::kRun;
     case VerbCall::kQueryQp:

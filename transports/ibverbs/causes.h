@@ -23,6 +23,8 @@ enum class VerbCall {
   kCreateCompChannel,
   kCreateCq,
   kModifyCq,
+  kCreateSrq,
+  kModifySrq,
   kCreateQp,
   kModifyQp,       // every transition but the next one
   kModifyQpToRtr,  // the transition that resolves the path to the peer
@@ -34,6 +36,7 @@ enum class VerbCall {
   kDestroyCompChannel,
   kDestroyCq,
   kDestroyQp,
+  kDestroySrq,
   kCloseDevice,
 };
 

@@ -59,6 +59,8 @@ class IbverbsDevice final : public Device {
   ibv_qp_ex* Extended(ibv_qp* qp) override;
   ibv_cq_ex* Extended(ibv_cq* cq) override;
   Status ModerateCq(ibv_cq* cq, uint16_t count, uint16_t period_us) override;
+  Expected<Srq> CreateSrq(const SrqOptions& options) override;
+  Status SetSrqLimit(ibv_srq* srq, uint32_t limit) override;
   Expected<CreatedQp> CreateQp(const QpOptions& options) override;
   Status ModifyQp(ibv_qp* qp, ibv_qp_attr& attributes, int mask, std::string_view what) override;
   Expected<ibv_qp_state> QueryQpState(ibv_qp* qp) override;
@@ -80,6 +82,7 @@ class IbverbsDevice final : public Device {
   Status Destroy(ibv_comp_channel* channel) override;
   Status Destroy(ibv_cq* cq) override;
   Status Destroy(ibv_qp* qp) override;
+  Status Destroy(ibv_srq* srq) override;
 
  private:
   IbverbsDevice(VerbsApi& verbs, const IbverbsOptions& options);

@@ -55,6 +55,8 @@ ibv_qp_init_attr InitAttributes(const QpOptions& options) {
   attributes.qp_type = IBV_QPT_RC;
   attributes.send_cq = options.send_cq;
   attributes.recv_cq = options.recv_cq;
+  attributes.srq = options.srq;
+  attributes.sq_sig_all = options.signal_all ? 1 : 0;
   attributes.cap.max_send_wr = options.max_send_wr;
   attributes.cap.max_recv_wr = options.max_recv_wr;
   attributes.cap.max_send_sge = options.max_send_sge;
@@ -129,6 +131,26 @@ Expected<Cq> IbverbsDevice::CreateCq(const CqOptions& options) {
   return Cq(this, cq);
 }
 
+Expected<Srq> IbverbsDevice::CreateSrq(const SrqOptions& options) {
+  ibv_srq_init_attr attributes = {};
+  attributes.attr.max_wr = options.max_wr;
+  attributes.attr.max_sge = options.max_sge;
+  errno = 0;
+  ibv_srq* const srq = verbs_.CreateSrq(options.pd, &attributes);
+  if (srq != nullptr) return Srq(this, srq);
+  return Fail(FailedToPin(
+      VerbCall::kCreateSrq, fmt::format("max_wr={}, max_sge={}", options.max_wr, options.max_sge),
+      ErrnoOr(ENOMEM), options.max_wr * kQueueEntryBytes, "the shared receive queue (estimate)"));
+}
+
+Status IbverbsDevice::SetSrqLimit(ibv_srq* srq, uint32_t limit) {
+  ibv_srq_attr attributes = {};
+  attributes.srq_limit = limit;
+  const int result = verbs_.ModifySrq(srq, &attributes, IBV_SRQ_LIMIT);
+  if (result == 0) return {};
+  return Fail(Failed(VerbCall::kModifySrq, fmt::format("srq_limit={}", limit), result));
+}
+
 Status IbverbsDevice::ModerateCq(ibv_cq* cq, uint16_t count, uint16_t period_us) {
   ibv_modify_cq_attr attributes = {};
   attributes.attr_mask = IBV_CQ_ATTR_MODERATE;
@@ -159,6 +181,8 @@ ibv_qp* IbverbsDevice::MakeExtendedQp(const QpOptions& options, ibv_qp_init_attr
   extended.qp_type = attributes.qp_type;
   extended.send_cq = attributes.send_cq;
   extended.recv_cq = attributes.recv_cq;
+  extended.srq = attributes.srq;
+  extended.sq_sig_all = attributes.sq_sig_all;
   extended.cap = attributes.cap;
   extended.pd = options.pd;
   extended.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;

@@ -88,6 +88,10 @@ Status IbverbsDevice::Destroy(ibv_qp* qp) {
   return status;
 }
 
+Status IbverbsDevice::Destroy(ibv_srq* srq) {
+  return Destroyed(srq, VerbCall::kDestroySrq, "", &VerbsApi::DestroySrq);
+}
+
 void IbverbsDevice::PayOwedEvents(ibv_cq* cq, EventCount& events) {
   const auto owed = static_cast<unsigned>(events.owed());
   if (owed == 0) return;

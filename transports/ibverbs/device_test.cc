@@ -217,6 +217,29 @@ TEST_F(IbverbsDeviceTest, WithoutExtendedInterfacesObjectsAreMadeAsUsual) {
   EXPECT_EQ(device.Extended(qp->qp.get()), nullptr);
 }
 
+TEST_F(IbverbsDeviceTest, ASharedReceiveQueueAndItsLimit) {
+  auto device = Open();
+  ASSERT_TRUE(device);
+  Pd pd = std::move(*device->AllocatePd());
+  Expected<Srq> srq = device->CreateSrq({.pd = pd.get(), .max_wr = 8, .max_sge = 2});
+  ASSERT_TRUE(srq.has_value());
+  ASSERT_TRUE(device->SetSrqLimit(srq->get(), 3).has_value());
+  EXPECT_EQ(verbs_.last_modify_srq.srq_limit, 3u);
+  Cq cq = std::move(*device->CreateCq({.cqe = 4}));
+  CreatedQp qp = std::move(*device->CreateQp({.pd = pd.get(),
+                                              .send_cq = cq.get(),
+                                              .recv_cq = cq.get(),
+                                              .srq = srq->get(),
+                                              .signal_all = true}));
+  EXPECT_EQ(verbs_.last_create_qp.srq, srq->get());
+  EXPECT_EQ(verbs_.last_create_qp.sq_sig_all, 1);
+  const Status busy = srq->Close();
+  ASSERT_FALSE(busy.has_value());
+  EXPECT_EQ(busy.error().errno_value, EBUSY);
+  ASSERT_TRUE(qp.qp.Close().has_value());
+  EXPECT_TRUE(srq->Close().has_value());
+}
+
 TEST_F(IbverbsDeviceTest, ModerationIsHandedOnAndItsRefusalExplained) {
   Device& device = MustOpen();
   auto objects = MustCreateAll();

@@ -238,8 +238,32 @@ int FakeVerbs::DestroyCq(ibv_cq* cq) {
   return 0;
 }
 
+ibv_srq* FakeVerbs::CreateSrq(ibv_pd* pd, ibv_srq_init_attr* /*attributes*/) {
+  errno = Verdict("CreateSrq");
+  if (errno != 0) return nullptr;
+  ibv_srq* srq = Insert(srqs_);
+  srq->pd = pd;
+  return srq;
+}
+
+int FakeVerbs::ModifySrq(ibv_srq* /*srq*/, ibv_srq_attr* attributes, int mask) {
+  if (const int code = Verdict("ModifySrq")) return code;
+  if ((mask & IBV_SRQ_LIMIT) != 0) last_modify_srq = *attributes;
+  return 0;
+}
+
+int FakeVerbs::DestroySrq(ibv_srq* srq) {
+  if (const int code = Verdict("DestroySrq")) return code;
+  for (const auto& qp : qps_) {
+    if (qp->srq == srq) return EBUSY;
+  }
+  Erase(srqs_, srq);
+  return 0;
+}
+
 ibv_qp* FakeVerbs::CreateQp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
   ++qps_created;
+  last_create_qp = *attributes;
   errno = Verdict("CreateQp");
   const auto max_wr = static_cast<uint32_t>(device_attributes.max_qp_wr);
   if (errno == 0 &&
@@ -252,6 +276,7 @@ ibv_qp* FakeVerbs::CreateQp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
   qp->pd = pd;
   qp->send_cq = attributes->send_cq;
   qp->recv_cq = attributes->recv_cq;
+  qp->srq = attributes->srq;
   qp->qp_num = next_number_++;
   return qp;
 }

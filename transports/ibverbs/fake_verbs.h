@@ -58,6 +58,8 @@ class FakeVerbs final : public VerbsApi {
   std::vector<int> owed_at_destruction;  // of each destroyed CQ
   ibv_qp_attr last_modify = {};
   ibv_modify_cq_attr last_modify_cq = {};
+  ibv_srq_attr last_modify_srq = {};
+  ibv_qp_init_attr last_create_qp = {};
 
   // Forgets objects whose destruction was made to fail.
   void AbandonObjects();
@@ -83,6 +85,9 @@ class FakeVerbs final : public VerbsApi {
                    int comp_vector) override;
   int DestroyCq(ibv_cq* cq) override;
   int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) override;
+  ibv_srq* CreateSrq(ibv_pd* pd, ibv_srq_init_attr* attributes) override;
+  int ModifySrq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) override;
+  int DestroySrq(ibv_srq* srq) override;
   ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr* attributes) override;
   // As a device without extended interfaces.
   ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) override;
@@ -109,6 +114,7 @@ class FakeVerbs final : public VerbsApi {
   std::set<std::unique_ptr<ibv_mr>> mrs_;
   std::set<std::unique_ptr<ibv_comp_channel>> channels_;
   std::set<std::unique_ptr<ibv_cq>> cqs_;
+  std::set<std::unique_ptr<ibv_srq>> srqs_;
   std::set<std::unique_ptr<ibv_qp>> qps_;
   uint32_t next_number_ = 0x11;
   int pipe_[2] = {-1, -1};  // the async fd and its other end

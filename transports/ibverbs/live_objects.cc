@@ -38,6 +38,10 @@ std::string Describe(const ibv_cq* cq) {
 
 std::string Describe(const ibv_qp* qp) { return fmt::format("QP {:#x}", qp->qp_num); }
 
+std::string Describe(const ibv_srq* srq) {
+  return fmt::format("SRQ {}", static_cast<const void*>(srq));
+}
+
 void LiveObjects::Add(ibv_mr* mr) {
   const std::lock_guard lock(mutex_);
   mrs_.insert(mr);

@@ -61,6 +61,7 @@ std::string Describe(const ibv_mr* mr);
 std::string Describe(const ibv_comp_channel* channel);
 std::string Describe(const ibv_cq* cq);
 std::string Describe(const ibv_qp* qp);
+std::string Describe(const ibv_srq* srq);
 
 }  // namespace verbscope
 

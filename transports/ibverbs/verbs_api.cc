@@ -58,6 +58,13 @@ class Libibverbs final : public VerbsApi {
   int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) override {
     return Normalised(ibv_modify_cq(cq, attributes));
   }
+  ibv_srq* CreateSrq(ibv_pd* pd, ibv_srq_init_attr* attributes) override {
+    return ibv_create_srq(pd, attributes);
+  }
+  int ModifySrq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) override {
+    return Normalised(ibv_modify_srq(srq, attributes, mask));
+  }
+  int DestroySrq(ibv_srq* srq) override { return Normalised(ibv_destroy_srq(srq)); }
   ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) override {
     return ibv_create_cq_ex(context, attributes);
   }

@@ -41,6 +41,9 @@ class VerbsApi {
                            ibv_comp_channel* channel, int comp_vector) = 0;
   virtual int DestroyCq(ibv_cq* cq) = 0;
   virtual int ModifyCq(ibv_cq* cq, ibv_modify_cq_attr* attributes) = 0;
+  virtual ibv_srq* CreateSrq(ibv_pd* pd, ibv_srq_init_attr* attributes) = 0;
+  virtual int ModifySrq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) = 0;
+  virtual int DestroySrq(ibv_srq* srq) = 0;
   virtual ibv_qp* CreateQp(ibv_pd* pd, ibv_qp_init_attr* attributes) = 0;
   // Objects with the extended interfaces; EOPNOTSUPP from devices without them.
   virtual ibv_cq_ex* CreateCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) = 0;
