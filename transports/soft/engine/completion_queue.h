@@ -69,6 +69,8 @@ class CompletionQueue {
   std::optional<uint64_t> NextTimer() const;
 
   bool failed() const { return failed_; }
+  // Takes completions again after an overrun, as if it had not been.
+  void Revive() { failed_ = false; }
   uint32_t capacity() const { return capacity_; }
   // A new capacity, at least what is stored. False: too small.
   bool Resize(uint32_t capacity);

@@ -77,9 +77,10 @@ std::optional<uint64_t> Engine::NextTimer() const {
 }
 
 void Engine::FailQpsOf(const CompletionQueue& cq) {
+  if (env_.rxe()) return;  // does not go by the CQ; see QpContext::Store
   for (QueuePair* qp : live_) {
     if (qp->send_cq() != &cq && qp->recv_cq() != &cq) continue;
-    qp->EnterError(env_.rxe() ? std::nullopt : std::optional(IBV_EVENT_QP_FATAL));
+    qp->EnterError(IBV_EVENT_QP_FATAL);
     Touch(*qp);
   }
 }

@@ -17,9 +17,9 @@ void QpContext::CompleteFiltered(CompletionKind kind, CompletionQueue& cq, ibv_w
     cq.Hold(completion);
     return;
   }
-  Store(cq, wc, solicited, released, slots);
+  Store(kind, cq, wc, solicited, released, slots);
   if (const auto held = cq.TakeHeld()) {
-    Store(cq, held->wc, held->solicited, held->released, held->queue_slots);
+    Store(kind, cq, held->wc, held->solicited, held->released, held->queue_slots);
   }
 }
 

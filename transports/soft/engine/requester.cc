@@ -99,12 +99,12 @@ Requester::Sent Requester::SendData(SendRequest& request) {
   const bool last = offset + bytes == request.length;
   Pieces pieces;
   if (first && !last && !LocalKeysHold(queue_.next, request)) [[unlikely]] {
-    LocalError(request, IBV_WC_LOC_PROT_ERR);
+    LocalError(request, UnreadableStatus(queue_.next, request));
     return Sent::kBlocked;
   }
   const std::optional<size_t> count = Gather(queue_.next, request, offset, bytes, pieces);
   if (!count) [[unlikely]] {
-    LocalError(request, IBV_WC_LOC_PROT_ERR);
+    LocalError(request, UnreadableStatus(queue_.next, request));
     return Sent::kBlocked;
   }
   Header header;
@@ -196,6 +196,17 @@ bool Requester::LocalKeysHold(uint32_t index, const SendRequest& request) {
     }
   }
   return true;
+}
+
+ibv_wc_status Requester::UnreadableStatus(uint32_t index, const SendRequest& request) {
+  if (!context_.env.rxe()) return IBV_WC_LOC_PROT_ERR;
+  const ibv_sge* sges = queue_.sges(index);
+  for (uint32_t i = 0; i < request.sges; ++i) {
+    if (sges[i].length == 0) continue;
+    const MemoryRegion* region = context_.env.memory.Find(sges[i].lkey);
+    if (region == nullptr || region->pd != context_.pd) return IBV_WC_LOC_QP_OP_ERR;
+  }
+  return IBV_WC_LOC_PROT_ERR;
 }
 
 std::optional<size_t> Requester::Gather(uint32_t index, const SendRequest& request, uint32_t offset,

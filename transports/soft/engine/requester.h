@@ -89,6 +89,9 @@ class Requester {
   std::optional<size_t> GatherMany(uint32_t index, uint32_t offset, uint32_t bytes, Pieces& pieces);
   bool LocalKeysHold(uint32_t index, const SendRequest& request);
   void AfterPacket(uint32_t psns_taken, bool message_done);
+  // Of memory that cannot be read for sending: rxe 6.1 calls it a failed operation when the key is
+  // not one of the PD's.
+  ibv_wc_status UnreadableStatus(uint32_t index, const SendRequest& request);
   void LocalError(SendRequest& request, ibv_wc_status status);
 
   // Responses.

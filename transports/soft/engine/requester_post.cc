@@ -24,6 +24,13 @@ bool Supported(ibv_wr_opcode opcode) {
   }
 }
 
+// rxe's library looks at the address of an Atomic when it is posted; others leave it to the peer.
+bool IsOddAtomic(const ibv_send_wr& wr) {
+  const bool atomic =
+      wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+  return atomic && wr.wr.atomic.remote_addr % sizeof(uint64_t) != 0;
+}
+
 void CopyRemote(const ibv_send_wr& wr, SendRequest& request) {
   if (request.IsAtomic()) {
     request.remote_address = wr.wr.atomic.remote_addr;
@@ -44,6 +51,7 @@ int Requester::Post(const ibv_send_wr& wr) {
       static_cast<uint32_t>(wr.num_sge) > queue_.max_sge()) {
     return EINVAL;
   }
+  if (context_.env.rxe() && IsOddAtomic(wr)) return EINVAL;
   if (queue_.full()) return ENOMEM;
   SendRequest& request = queue_.at(queue_.tail);
   request.opcode = wr.opcode;
