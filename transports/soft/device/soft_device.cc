@@ -180,6 +180,15 @@ Expected<std::unique_ptr<Buffer>> SoftDevice::AllocateBuffer(const BufferOptions
   return std::move(*buffer);
 }
 
+uint32_t SoftDevice::GrantedAccess(std::span<std::byte> memory, int access) const {
+  auto granted = static_cast<uint32_t>(access);
+  if (!Has(Defect::kNoRights)) return granted;
+  granted |= IBV_ACCESS_REMOTE_READ;
+  // Nobody writes to memory that cannot be written to.
+  if (CheckMapped(memory, true) == 0) granted |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+  return granted;
+}
+
 Expected<Mr> SoftDevice::RegisterMemory(ibv_pd* base, std::span<std::byte> memory, int access) {
   const std::string parameter = fmt::format("length={}, access={:#x}", memory.size(), access);
   if (Status status = Hooked("reg_mr", parameter); !status) return Fail(std::move(status.error()));
@@ -212,8 +221,8 @@ Expected<Mr> SoftDevice::RegisterMemory(ibv_pd* base, std::span<std::byte> memor
   mr->pd = base;
   mr->addr = memory.data();
   mr->length = memory.size();
-  MemoryRegion region{.pd = base->handle,
-                      .access = static_cast<uint32_t>(access),
+  MemoryRegion region{.pd = PdNumber(*base),
+                      .access = GrantedAccess(memory, access),
                       .address = reinterpret_cast<uintptr_t>(memory.data()),
                       .bytes = memory.size()};
   {
