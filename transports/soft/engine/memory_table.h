@@ -47,8 +47,8 @@ class MemoryTable {
   }
 
   // Where [address, address + bytes) lies, or null: no such key, another PD, out of range, or a
-  // right of `access` missing. `bytes` must not be 0 (zero-length accesses check nothing,
-  // IBTA 9.7.4.1.6).
+  // right of `access` missing. `bytes` is 0 with Defect::kEmptyKey only (zero-length accesses check
+  // nothing, IBTA 9.7.4.1.6).
   std::byte* Resolve(uint32_t key, uint64_t address, uint64_t bytes, uint32_t pd,
                      uint32_t access) const {
     const MemoryRegion* region = Find(key);

@@ -8,6 +8,8 @@
 namespace verbscope::soft {
 namespace {
 
+constexpr unsigned kRemoteAccess =
+    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 constexpr uint8_t kRnrRetryForever = 7;
 constexpr int kPathOptions = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
 
@@ -93,7 +95,10 @@ void QueuePair::Apply(const ibv_qp_attr& from, int mask) {
   ibv_qp_attr& to = attributes_;
   if (has(IBV_QP_PKEY_INDEX)) to.pkey_index = from.pkey_index;
   if (has(IBV_QP_PORT)) to.port_num = from.port_num;
-  if (has(IBV_QP_ACCESS_FLAGS)) context_.access = to.qp_access_flags = from.qp_access_flags;
+  if (has(IBV_QP_ACCESS_FLAGS)) {
+    to.qp_access_flags = from.qp_access_flags;
+    context_.access = context_.env.Has(Defect::kNoRights) ? kRemoteAccess : from.qp_access_flags;
+  }
   if (has(IBV_QP_AV)) to.ah_attr = from.ah_attr;
   // Requests know how many packets they take (Defect::kAnyTransition may come with some).
   if (has(IBV_QP_PATH_MTU) && requester_.Idle()) {

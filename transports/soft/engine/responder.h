@@ -108,6 +108,8 @@ class Responder {
   uint64_t Operate(const Header& header, std::byte* at);
   // Whether the receive under way can take a message without data.
   bool TakesEmpty() const;
+  void StoreWrite(std::byte* to, uint32_t rkey, uint64_t address,
+                  std::span<const std::byte> payload, bool ends);
   void CompleteWrite(const Header& header, bool immediate);
   bool TakeReceive();
   Stored Scatter(std::span<const std::byte> payload);

@@ -174,14 +174,7 @@ void Responder::ExecuteWrite(const Header& header, const OpcodeInfo& info,
       Refuse(kNakRemoteAccess, IBV_EVENT_QP_ACCESS_ERR);
       return;
     }
-    if (left == 0) [[unlikely]] {
-    } else if (ends && context_.env.data_filter != nullptr) [[unlikely]] {
-      const SpoiledData data(*context_.env.data_filter, payload);
-      if (!data.skip()) DmaCopy(to, data.bytes().data(), Kept(rkey, address, bytes));
-      if (data.write_past()) WritePast(context_.env.memory, rkey, address + bytes, context_.pd);
-    } else {
-      DmaCopy(to, payload.data(), Kept(rkey, address, bytes));
-    }
+    StoreWrite(to, rkey, address, payload, ends);
   }
   if (starts) write_total_ = header.dma_length;
   write_address_ = address + bytes;
@@ -195,6 +188,21 @@ void Responder::ExecuteWrite(const Header& header, const OpcodeInfo& info,
       [[unlikely]] {
     // Without a receive it goes on: only this one promise is broken.
     if (TakeReceive()) CompleteWrite(header, false);
+  }
+}
+
+void Responder::StoreWrite(std::byte* to, uint32_t rkey, uint64_t address,
+                           std::span<const std::byte> payload, bool ends) {
+  if (payload.empty()) return;
+  const uint32_t bytes = Kept(rkey, address, static_cast<uint32_t>(payload.size()));
+  if (!ends || context_.env.data_filter == nullptr) [[likely]] {
+    DmaCopy(to, payload.data(), bytes);
+    return;
+  }
+  const SpoiledData data(*context_.env.data_filter, payload);
+  if (!data.skip()) DmaCopy(to, data.bytes().data(), bytes);
+  if (data.write_past()) {
+    WritePast(context_.env.memory, rkey, address + payload.size(), context_.pd);
   }
 }
 
