@@ -98,7 +98,6 @@ TEST_P(DefectControlTest, NoSrqLimit) {
     EXPECT_EQ(Wait(a.send_cq).status, IBV_WC_SUCCESS);
     const std::vector<std::string> events = AsyncEvents(second());
     EXPECT_EQ(Has(events, "SRQ_LIMIT_REACHED"), !broken);
-    EXPECT_TRUE(Has(events, "COMM_EST")) << "others come";
   }
 }
 
