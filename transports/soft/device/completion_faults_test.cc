@@ -75,6 +75,23 @@ TEST_P(CompletionFaultsTest, EachFieldCanLieHoweverItIsPolled) {
   }
 }
 
+TEST_P(CompletionFaultsTest, ANumberOfAnotherQpStaysACompletionOfItsOwn) {
+  Open({{.nth = 0, .kind = kReceive, .qp_num_xor = 1},
+        {.nth = 2, .kind = kReceive, .hold_behind = true}});
+  auto [a, b] = ConnectedPair();
+  const uint32_t number = b.qp->qp_num;
+  for (uint64_t i = 1; i <= 3; ++i) {
+    SendOne(a, b, i);
+    EXPECT_EQ(Wait(a.send_cq).qp_num, a.qp->qp_num);
+  }
+  for (const ibv_wc& wc : WaitFor(b.recv_cq, 3)) EXPECT_EQ(wc.qp_num, number ^ 1);
+  // One that is not polled goes with its QP, whatever it says.
+  SendOne(a, b, 4);
+  EXPECT_EQ(Wait(a.send_cq).wr_id, 4U);
+  b.qp = {};
+  ExpectEmpty(b.recv_cq);
+}
+
 TEST_P(CompletionFaultsTest, ADroppedReceiveGivesItsSlotBack) {
   Open({{.nth = 0, .kind = kReceive, .drop = true}});
   auto [a, b] = ConnectedPair({}, {.max_recv_wr = 2});

@@ -59,6 +59,7 @@ Expected<std::unique_ptr<SoftCore>> SoftCore::Create(const SoftOptions& options,
 
   EngineOptions engine;
   engine.profile = options.profile;
+  engine.defects = options.defects;
   if (const UdpPort* udp = core->link_->port()) {
     std::tie(engine.first_qpn, engine.last_qpn) = udp->qpns();
   }

@@ -51,6 +51,7 @@ class SoftCore final : public EventSink, public CompletionFilter, public DataFil
   Engine& engine() { return *engine_; }
   DeviceLink& link() { return *link_; }
   const SoftOptions& options() const { return options_; }
+  bool Has(Defect defect) const { return options_.defects.Has(defect); }
   verbs_context& verbs() { return verbs_; }
   ControlFaults& control_faults() { return control_faults_; }
 

@@ -8,6 +8,19 @@
 
 namespace verbscope::soft {
 
+namespace {
+
+// Events that nobody takes, of a program that armed once and polls.
+constexpr size_t kMaxStayingEvents = 65536;
+
+// The CQ of the channel that was made after `cq`, or the first; `cq` if there is no other.
+SoftCq* NextCqOf(const SoftChannel& channel, SoftCq& cq) {
+  const auto at = std::ranges::find(channel.cqs, &cq);
+  return at + 1 == channel.cqs.end() ? channel.cqs.front() : *(at + 1);
+}
+
+}  // namespace
+
 void SoftCore::OnCompletionEvent(CompletionQueue& queue) {
   SoftCq& cq = OwnerOf(queue);
   // The arm is spent: what comes for other QPs of the CQ, or for their sends, must not wake
@@ -36,7 +49,9 @@ void SoftCore::RaiseCqEvent(SoftCq& cq) {
       std::ranges::find(channel.events, &cq) != channel.events.end()) {
     return;
   }
-  channel.events.push_back(&cq);
+  if (channel.events.size() >= kMaxStayingEvents && Has(Defect::kStaysArmed)) [[unlikely]]
+    return;
+  channel.events.push_back(Has(Defect::kForeignEvent) ? NextCqOf(channel, cq) : &cq);
   ++events_raised;
   if (!channel.reading) AddOne(channel.event_fd);
 }
@@ -117,6 +132,7 @@ void SoftCore::DisarmPeersOf(const QueuePair& qp) {
 }
 
 void SoftCore::RaiseAsync(const ibv_async_event& event) {
+  if (Has(Defect::kNoAsync)) return;
   async_events_.push_back(event);
   AddOne(async_fd_);
 }
@@ -137,6 +153,7 @@ void SoftCore::OnCqError(CompletionQueue& queue) {
 }
 
 void SoftCore::OnSrqEvent(ibv_event_type type, ReceiveQueue& srq) {
+  if (Has(Defect::kNoSrqLimit) && type == IBV_EVENT_SRQ_LIMIT_REACHED) return;
   ibv_async_event event = {};
   event.element.srq = &static_cast<OwnedReceiveQueue&>(srq).owner;
   event.event_type = type;

@@ -50,9 +50,10 @@ int PostReceive(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
 int PostSrqReceive(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   SoftSrq& srq = Of(base);
   SpinLockHolder hold(srq.core->lock());
+  ibv_recv_wr* const first = wr;
   for (; wr != nullptr; wr = wr->next) {
     if (const int result = srq.queue.Post(*wr); result != 0) {
-      *bad = wr;
+      *bad = srq.core->Has(Defect::kWrongBadWr) ? first : wr;
       errno = result;
       return result;
     }
@@ -112,7 +113,7 @@ int RequestNotify(ibv_cq* base, int solicited_only) {
   }
   SoftCore& core = *cq.core;
   SpinLockHolder hold(core.lock());
-  cq.queue.Arm(solicited_only != 0);
+  cq.queue.Arm(solicited_only != 0 && !core.Has(Defect::kSolicitedWakesNot));
   cq.shown = cq.queue.size();
   core.ArmPeers(cq);
   core.AskHelperToWatch();

@@ -27,7 +27,8 @@ struct SoftSrq;
 
 struct SoftPd : ibv_pd {
   SoftPd() : ibv_pd{} {}
-  uint32_t users = 0;  // MRs, QPs and SRQs
+  uint32_t users = 0;      // MRs, QPs and SRQs
+  bool abandoned = false;  // the program was told that it is destroyed (Defect::kBusyDestroy)
 };
 
 // What destruction needs is kept beside the public struct, which the program can change.
@@ -47,12 +48,14 @@ struct SoftChannel : ibv_comp_channel {
   std::vector<SoftCq*> cqs;    // those that raise their events here
   // GetCqEvent is at work: events need not be written to the descriptor.
   bool reading = false;
+  bool abandoned = false;
 };
 
 // The engine's completion queue, which knows the verbs object around it.
 class OwnedCompletionQueue final : public CompletionQueue {
  public:
-  OwnedCompletionQueue(uint32_t capacity, SoftCq& cq) : CompletionQueue(capacity), owner(cq) {}
+  OwnedCompletionQueue(uint32_t capacity, Defects defects, SoftCq& cq)
+      : CompletionQueue(capacity, defects), owner(cq) {}
   SoftCq& owner;
 };
 
@@ -64,13 +67,14 @@ class OwnedReceiveQueue final : public ReceiveQueue {
 };
 
 struct SoftCq : ibv_cq_ex {
-  explicit SoftCq(uint32_t capacity) : ibv_cq_ex{}, queue(capacity, *this) {}
+  SoftCq(uint32_t capacity, Defects defects) : ibv_cq_ex{}, queue(capacity, defects, *this) {}
 
   SoftCore* core = nullptr;
   OwnedCompletionQueue queue;
   // QPs whose receives or sends complete here; a QP may be in both.
   std::vector<QueuePair*> receive_qps;
   std::vector<QueuePair*> send_qps;
+  bool abandoned = false;
   uint32_t events_taken = 0;  // by GetCqEvent; comp_events_completed counts those acknowledged
   // Empty polls since the last look at clock and timers. Any thread: a lost count does not matter.
   std::atomic<uint32_t> empty_polls{0};

@@ -94,6 +94,8 @@ Status SoftDevice::ModifyQp(ibv_qp* base, ibv_qp_attr& attributes, int mask,
                         "use a smaller --rd-atomic"));
   }
   const bool to_rtr = IsTransitionToRtr(attributes, mask) && qp.pair->state() == IBV_QPS_INIT;
+  // Of a QP that came back to INIT, as only Defect::kAnyTransition lets it.
+  const std::optional<LinkUse> replaced = to_rtr ? qp.link_use : std::nullopt;
   if (to_rtr) {
     RtrFacts facts;
     facts.device = info_.name;
@@ -115,6 +117,7 @@ Status SoftDevice::ModifyQp(ibv_qp* base, ibv_qp_attr& attributes, int mask,
     if (to_rtr) core_->UseLink();
     result = qp.pair->Modify(attributes, mask);
     if (to_rtr && result == 0) {
+      core_->DisarmPeersOf(*qp.pair);
       qp.pair->SetPath(qp.link_use->path, qp.link_use->acks_unasked);
       core_->ArmPeersOf(*qp.pair);
     } else if (to_rtr || qp.pair->state() == IBV_QPS_RESET) {
@@ -125,6 +128,7 @@ Status SoftDevice::ModifyQp(ibv_qp* base, ibv_qp_attr& attributes, int mask,
     core_->Service();
   }
   if (unused) core_->link().Disconnect(*unused);
+  if (replaced) core_->link().Disconnect(*replaced);
   // It may be asleep for good: there were no timers and no packets to expect.
   if (to_rtr && result == 0) core_->CallHelper();
   if (result == 0) return {};

@@ -35,20 +35,27 @@ uint32_t RandomKey() {
   return key;
 }
 
-// 0, or EFAULT when the range is not memory of this process with the wanted rights.
-int CheckMapped(std::span<std::byte> memory, bool writable) {
+// Makes the pages present, so that no message pays for it: 0, or an errno when the range is not
+// memory of this process with the wanted rights. EINVAL is also what kernels before 5.14 say.
+int Populate(std::span<std::byte> memory, bool writable) {
   if (memory.empty()) return 0;
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto first = reinterpret_cast<uintptr_t>(memory.data()) / page * page;
   const auto end = reinterpret_cast<uintptr_t>(memory.data()) + memory.size();
-  // Also makes the pages present, so that no message pays for it. Kernels before 5.14 answer
-  // EINVAL. NOLINTNEXTLINE(performance-no-int-to-ptr)
-  if (::madvise(reinterpret_cast<void*>(first), end - first,
-                writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0 ||
-      errno == EINVAL) {
-    return 0;
-  }
-  return errno == ENOMEM ? EFAULT : errno;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return ::madvise(reinterpret_cast<void*>(first), end - first,
+                   writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0
+             ? 0
+             : errno;
+}
+
+// 0, or EFAULT when the range is not memory of this process with the wanted rights.
+int CheckMapped(std::span<std::byte> memory, bool writable) {
+  const int code = Populate(memory, writable);
+  // A kernel that can do the one says EINVAL to the other when the memory is read-only.
+  if (code == EINVAL && writable && Populate(memory, false) == 0) return EFAULT;
+  if (code == EINVAL) return 0;
+  return code == ENOMEM ? EFAULT : code;
 }
 
 // The links that the options ask for. A device on UDP alone is presented with the address it has
@@ -180,6 +187,15 @@ Expected<std::unique_ptr<Buffer>> SoftDevice::AllocateBuffer(const BufferOptions
   return std::move(*buffer);
 }
 
+uint32_t SoftDevice::GrantedAccess(std::span<std::byte> memory, int access) const {
+  auto granted = static_cast<uint32_t>(access);
+  if (!Has(Defect::kNoRights)) return granted;
+  granted |= IBV_ACCESS_REMOTE_READ;
+  // Nobody writes to memory that cannot be written to.
+  if (Populate(memory, true) == 0) granted |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+  return granted;
+}
+
 Expected<Mr> SoftDevice::RegisterMemory(ibv_pd* base, std::span<std::byte> memory, int access) {
   const std::string parameter = fmt::format("length={}, access={:#x}", memory.size(), access);
   if (Status status = Hooked("reg_mr", parameter); !status) return Fail(std::move(status.error()));
@@ -212,8 +228,8 @@ Expected<Mr> SoftDevice::RegisterMemory(ibv_pd* base, std::span<std::byte> memor
   mr->pd = base;
   mr->addr = memory.data();
   mr->length = memory.size();
-  MemoryRegion region{.pd = base->handle,
-                      .access = static_cast<uint32_t>(access),
+  MemoryRegion region{.pd = PdNumber(*base),
+                      .access = GrantedAccess(memory, access),
                       .address = reinterpret_cast<uintptr_t>(memory.data()),
                       .bytes = memory.size()};
   {

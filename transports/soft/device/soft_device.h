@@ -82,9 +82,18 @@ class SoftDevice final : public Device {
   // The errno that a hook wants this call to fail with, as an Error.
   Status Hooked(std::string_view call, std::string_view parameter);
   uint32_t NewHandle() { return next_handle_++; }
+  bool Has(Defect defect) const { return options_.defects.Has(defect); }
+  // What the engine compares: with Defect::kNoPd all are the same.
+  uint32_t PdNumber(const ibv_pd& pd) const { return Has(Defect::kNoPd) ? 0 : pd.handle; }
+  // The rights that a region of `access` gives to peers and to its program.
+  uint32_t GrantedAccess(std::span<std::byte> memory, int access) const;
   const GidSlot* FindGid(int index) const;
   // A path from the QP to the peer it was told of.
   Status ConnectPath(SoftQp& qp, const ibv_ah_attr& path, uint32_t peer_qpn);
+  // Mutex held. A CQ that nothing uses goes.
+  void Remove(SoftCq& cq);
+  // Mutex held. What was abandoned and has lost its last user goes.
+  void RemoveAbandoned();
 
   const SoftOptions options_;
   std::vector<GidSlot> gids_;
@@ -101,6 +110,10 @@ class SoftDevice final : public Device {
   ObjectTable<SoftCq> cqs_;
   ObjectTable<SoftSrq> srqs_;
   ObjectTable<SoftQp> qps_;
+  // Destroyed while they were in use, as far as the program knows (Defect::kBusyDestroy).
+  std::vector<SoftPd*> abandoned_pds_;
+  std::vector<SoftChannel*> abandoned_channels_;
+  std::vector<SoftCq*> abandoned_cqs_;
 };
 
 }  // namespace verbscope::soft

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 
 #include "transports/common/qp_text.h"
 #include "transports/soft/device/call_error.h"
@@ -57,6 +58,11 @@ Expected<ibv_cq*> SoftDevice::GetCqEvent(ibv_comp_channel* base) {
 }
 
 void SoftDevice::AckCqEvents(ibv_cq* base, unsigned count) {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (Has(Defect::kUnackedDestroy)) {
+    lock.lock();
+    if (!cqs_.Has(Of(base))) return;  // it went without waiting for this
+  }
   const SpinLockHolder hold(core_->lock());
   base->comp_events_completed += count;
 }

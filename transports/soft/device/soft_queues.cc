@@ -36,7 +36,7 @@ Expected<Cq> SoftDevice::CreateCq(const CqOptions& options) {
   if (Status status = Hooked("create_cq", parameter); !status) {
     return Fail(std::move(status.error()));
   }
-  const DeviceLimits& limits = info_.limits;
+  const DeviceLimits& limits = options_.limits.device;
   const std::lock_guard lock(mutex_);
   if (options.channel != nullptr && !channels_.Has(Of(options.channel))) {
     return Fail(Unknown("ibv_create_cq"));
@@ -52,7 +52,7 @@ Expected<Cq> SoftDevice::CreateCq(const CqOptions& options) {
     return Fail(Refused("ibv_create_cq", parameter, ENOMEM,
                         fmt::format("{} has max_cq={}", info_.name, limits.max_cq)));
   }
-  auto cq = std::make_unique<SoftCq>(options.cqe);
+  auto cq = std::make_unique<SoftCq>(options.cqe, options_.defects);
   cq->core = core_.get();
   cq->context = &core_->verbs().context;
   cq->channel = options.channel;
@@ -88,10 +88,10 @@ Status SoftDevice::ResizeCq(ibv_cq* base, uint32_t cqe) {
   const std::lock_guard lock(mutex_);
   if (!cqs_.Has(Of(base))) return Fail(Unknown("ibv_resize_cq"));
   const SpinLockHolder hold(core_->lock());
-  if (cqe > info_.limits.max_cqe || !Of(base).queue.Resize(cqe)) {
+  if (cqe > options_.limits.device.max_cqe || !Of(base).queue.Resize(cqe)) {
     return Fail(Refused("ibv_resize_cq", parameter, EINVAL,
                         fmt::format("{} has max_cqe={}, and the completions in the CQ must fit",
-                                    info_.name, info_.limits.max_cqe)));
+                                    info_.name, options_.limits.device.max_cqe)));
   }
   base->cqe = static_cast<int>(cqe);
   return {};
@@ -108,10 +108,10 @@ Expected<Srq> SoftDevice::CreateSrq(const SrqOptions& options) {
     return Fail(Unknown("ibv_create_srq"));
   }
   if (options.max_wr == 0 || options.max_wr > options_.limits.max_srq_wr ||
-      options.max_sge > info_.limits.max_sge) {
+      options.max_sge > options_.limits.device.max_sge) {
     return Fail(Refused("ibv_create_srq", parameter, EINVAL,
                         fmt::format("{} has max_srq_wr={}, max_srq_sge={}", info_.name,
-                                    options_.limits.max_srq_wr, info_.limits.max_sge)));
+                                    options_.limits.max_srq_wr, options_.limits.device.max_sge)));
   }
   if (srqs_.size() >= info_.limits.max_srq) {
     return Fail(Refused("ibv_create_srq", parameter, ENOMEM,
@@ -122,7 +122,7 @@ Expected<Srq> SoftDevice::CreateSrq(const SrqOptions& options) {
   srq->context = &core_->verbs().context;
   srq->pd = options.pd;
   srq->owner = &Of(options.pd);
-  srq->queue.SetPd(options.pd->handle);
+  srq->queue.SetPd(PdNumber(*options.pd));
   ::pthread_mutex_init(&srq->mutex, nullptr);
   ::pthread_cond_init(&srq->cond, nullptr);
   srq->handle = NewHandle();
@@ -152,7 +152,7 @@ Expected<CreatedQp> SoftDevice::CreateQp(const verbscope::QpOptions& options) {
   if (Status status = Hooked("create_qp", parameter); !status) {
     return Fail(std::move(status.error()));
   }
-  const DeviceLimits& limits = info_.limits;
+  const DeviceLimits& limits = options_.limits.device;
   const std::lock_guard lock(mutex_);
   if (options.pd == nullptr || !pds_.Has(Of(options.pd)) || options.send_cq == nullptr ||
       !cqs_.Has(Of(options.send_cq)) || options.recv_cq == nullptr ||
@@ -185,7 +185,7 @@ Expected<CreatedQp> SoftDevice::CreateQp(const verbscope::QpOptions& options) {
   ::pthread_cond_init(&base.cond, nullptr);
   FillExtendedQp(*qp);
   soft::QpOptions pair;
-  pair.pd = options.pd->handle;
+  pair.pd = PdNumber(*options.pd);
   pair.send_cq = &Of(options.send_cq).queue;
   pair.recv_cq = &Of(options.recv_cq).queue;
   pair.srq = options.srq != nullptr ? &Of(options.srq).queue : nullptr;

@@ -24,7 +24,12 @@ Error Busy(std::string_view call, std::string_view object, std::string cause) {
 Status SoftDevice::Destroy(ibv_pd* base) {
   if (Status status = Hooked("dealloc_pd", ""); !status) return status;
   const std::lock_guard lock(mutex_);
-  if (!pds_.Has(Of(base))) return Fail(Unknown("ibv_dealloc_pd"));
+  if (!pds_.Has(Of(base)) || Of(base).abandoned) return Fail(Unknown("ibv_dealloc_pd"));
+  if (Of(base).users > 0 && Has(Defect::kBusyDestroy)) {
+    Of(base).abandoned = true;
+    abandoned_pds_.push_back(&Of(base));
+    return {};
+  }
   if (Of(base).users > 0) {
     return Fail(Busy("ibv_dealloc_pd", fmt::format("handle={}", base->handle),
                      fmt::format("{} MRs, QPs or SRQs use it", Of(base).users)));
@@ -44,6 +49,7 @@ Status SoftDevice::Destroy(ibv_mr* base) {
   --Of(base).owner->users;
   registered_bytes_ -= Of(base).bytes;
   mrs_.Take(Of(base));
+  RemoveAbandoned();
   return {};
 }
 
@@ -52,7 +58,13 @@ Status SoftDevice::Destroy(ibv_comp_channel* base) {
   std::unique_ptr<SoftChannel> gone;
   {
     const std::lock_guard lock(mutex_);
-    if (!channels_.Has(Of(base))) return Fail(Unknown("ibv_destroy_comp_channel"));
+    if (!channels_.Has(Of(base)) || Of(base).abandoned)
+      return Fail(Unknown("ibv_destroy_comp_channel"));
+    if (base->refcnt > 0 && Has(Defect::kBusyDestroy)) {
+      Of(base).abandoned = true;
+      abandoned_channels_.push_back(&Of(base));
+      return {};
+    }
     if (base->refcnt > 0) {
       return Fail(Busy("ibv_destroy_comp_channel", fmt::format("fd={}", base->fd),
                        fmt::format("{} CQs use it", base->refcnt)));
@@ -66,24 +78,57 @@ Status SoftDevice::Destroy(ibv_comp_channel* base) {
 Status SoftDevice::Destroy(ibv_cq* base) {
   if (Status status = Hooked("destroy_cq", ""); !status) return status;
   const std::lock_guard lock(mutex_);
-  if (!cqs_.Has(Of(base))) return Fail(Unknown("ibv_destroy_cq"));
+  if (!cqs_.Has(Of(base)) || Of(base).abandoned) return Fail(Unknown("ibv_destroy_cq"));
   SoftCq& cq = Of(base);
   {
     const SpinLockHolder hold(core_->lock());
     const size_t users = cq.receive_qps.size() + cq.send_qps.size();
     // ibv_destroy_cq(3) waits for these for ever; saying so is kinder.
-    const uint32_t owed = cq.events_taken - cq.comp_events_completed;
+    const uint32_t owed =
+        Has(Defect::kUnackedDestroy) ? 0 : cq.events_taken - cq.comp_events_completed;
+    if (users > 0 && Has(Defect::kBusyDestroy)) {
+      cq.abandoned = true;
+      abandoned_cqs_.push_back(&cq);
+      return {};
+    }
     if (users > 0 || owed > 0) {
       return Fail(Busy(
           "ibv_destroy_cq", fmt::format("handle={}", cq.handle),
           fmt::format("{} queues of QPs use it and {} events are not acknowledged", users, owed)));
     }
+  }
+  Remove(cq);
+  RemoveAbandoned();
+  return {};
+}
+
+void SoftDevice::Remove(SoftCq& cq) {
+  {
+    const SpinLockHolder hold(core_->lock());
     core_->Forget(cq);
   }
   ::pthread_mutex_destroy(&cq.mutex);
   ::pthread_cond_destroy(&cq.cond);
-  cqs_.Take(Of(base));
-  return {};
+  cqs_.Take(cq);
+}
+
+void SoftDevice::RemoveAbandoned() {
+  std::erase_if(abandoned_cqs_, [this](SoftCq* cq) {
+    if (!cq->receive_qps.empty() || !cq->send_qps.empty()) return false;
+    Remove(*cq);
+    return true;
+  });
+  // What CQs have used.
+  std::erase_if(abandoned_channels_, [this](SoftChannel* channel) {
+    if (channel->refcnt > 0) return false;
+    core_->link().RemoveChannel(channels_.Take(*channel)->link_id);
+    return true;
+  });
+  std::erase_if(abandoned_pds_, [this](SoftPd* pd) {
+    if (pd->users > 0) return false;
+    pds_.Take(*pd);
+    return true;
+  });
 }
 
 Status SoftDevice::Destroy(ibv_qp* base) {
@@ -104,6 +149,7 @@ Status SoftDevice::Destroy(ibv_qp* base) {
     --qp.owner->users;
     if (qp.shared_receives != nullptr) --qp.shared_receives->users;
     gone = qps_.Take(Of(base));
+    RemoveAbandoned();
   }
   if (gone->link_use) core_->link().Disconnect(*gone->link_use);
   ::pthread_mutex_destroy(&gone->qp_base.mutex);
@@ -127,6 +173,7 @@ Status SoftDevice::Destroy(ibv_srq* base) {
   ::pthread_mutex_destroy(&base->mutex);
   ::pthread_cond_destroy(&base->cond);
   srqs_.Take(Of(base));
+  RemoveAbandoned();
   return {};
 }
 

@@ -78,7 +78,7 @@ void SetInlineList(ibv_qp_ex* base, size_t count, const ibv_data_buf* buffers) {
   std::vector<std::byte>& bytes = qp.building_inline[qp.built - 1];
   bytes.clear();
   for (size_t i = 0; i < count; ++i) {
-    if (buffers[i].length > qp.pair->cap().max_inline_data - bytes.size()) {
+    if (buffers[i].length > qp.pair->max_inline() - bytes.size()) {
       qp.building_error = EINVAL;
       return;
     }

@@ -6,18 +6,24 @@
 
 namespace verbscope::soft {
 
-CompletionQueue::CompletionQueue(uint32_t capacity)
-    : capacity_(std::max(capacity, 1U)), mask_(std::bit_ceil(capacity_) - 1), entries_(mask_ + 1) {}
+CompletionQueue::CompletionQueue(uint32_t capacity, Defects defects)
+    : defects_(defects),
+      capacity_(std::max(capacity, 1U)),
+      mask_(std::bit_ceil(capacity_) - 1),
+      entries_(mask_ + 1) {}
 
 CompletionQueue::Pushed CompletionQueue::Push(const ibv_wc& wc, bool solicited, uint32_t* released,
-                                              uint32_t queue_slots) {
+                                              uint32_t queue_slots, uint32_t qp_num_xor) {
   const uint32_t tail = tail_.load(std::memory_order_relaxed);
   if (failed_ || tail - head_ == capacity_) [[unlikely]] {
     *released += queue_slots;  // nobody will ever poll it
+    if (defects_.Has(Defect::kSilentOverrun)) return Pushed::kQuiet;
     return std::exchange(failed_, true) ? Pushed::kDead : Pushed::kOverrun;
   }
   Entry& entry = entries_[tail & mask_];
   entry.wc = wc;
+  entry.wc.qp_num ^= qp_num_xor;
+  entry.qp_num = wc.qp_num;
   entry.released = released;
   entry.queue_slots = queue_slots;
   tail_.store(tail + 1, std::memory_order_relaxed);
@@ -36,7 +42,7 @@ bool CompletionQueue::EventDue(const ibv_wc& wc, bool solicited) {
     if (moderation_period_us_ > 0 && !moderation_deadline_) moderation_started_ = true;
     return false;
   }
-  armed_ = Armed::kNo;
+  if (!defects_.Has(Defect::kStaysArmed)) armed_ = Armed::kNo;
   moderated_ = 0;
   moderation_started_ = false;
   moderation_deadline_.reset();
@@ -109,7 +115,7 @@ void CompletionQueue::Purge(uint32_t qp_num) {
   uint32_t kept = head_;
   for (uint32_t at = head_; at != tail; ++at) {
     const Entry& entry = entries_[at & mask_];
-    if (entry.wc.qp_num == qp_num) {
+    if (entry.qp_num == qp_num) {
       *entry.released += entry.queue_slots;  // of an SRQ, which lives on
       continue;
     }

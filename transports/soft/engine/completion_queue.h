@@ -14,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "transports/soft/engine/defects.h"
+
 namespace verbscope::soft {
 
 class CompletionQueue {
  public:
   // `capacity` entries exactly, at least 1: what ibv_create_cq was asked for.
-  explicit CompletionQueue(uint32_t capacity);
+  explicit CompletionQueue(uint32_t capacity, Defects defects = {});
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
   virtual ~CompletionQueue() = default;
@@ -31,8 +33,10 @@ class CompletionQueue {
     kDead,     // was in error already
   };
   // `queue_slots`: polling this completion frees so many slots of its work queue, counted in
-  // `*released` (which must live until the completion is polled or purged).
-  Pushed Push(const ibv_wc& wc, bool solicited, uint32_t* released, uint32_t queue_slots);
+  // `*released` (which must live until the completion is polled or purged). The program sees the
+  // qp_num of `wc` with the bits of `qp_num_xor` flipped.
+  Pushed Push(const ibv_wc& wc, bool solicited, uint32_t* released, uint32_t queue_slots,
+              uint32_t qp_num_xor = 0);
 
   // One completion outside of the queue, which waits to be pushed behind the next one
   // (CompletionFate::kHoldBehind). Not counted by size.
@@ -41,6 +45,7 @@ class CompletionQueue {
     bool solicited;
     uint32_t* released;  // as for Push
     uint32_t queue_slots;
+    uint32_t qp_num_xor = 0;
   };
   bool holds() const { return held_.has_value(); }
   void Hold(const Held& completion) { held_ = completion; }
@@ -83,10 +88,13 @@ class CompletionQueue {
     ibv_wc wc;
     uint32_t* released;
     uint32_t queue_slots;
+    uint32_t qp_num;  // whatever wc says
   };
+  static_assert(sizeof(Entry) == 64);
 
   bool EventDue(const ibv_wc& wc, bool solicited);
 
+  const Defects defects_;
   uint32_t capacity_;
   uint32_t mask_;
   std::vector<Entry> entries_;

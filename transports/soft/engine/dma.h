@@ -8,6 +8,9 @@
 #ifndef VERBSCOPE_TRANSPORTS_SOFT_ENGINE_DMA_H_
 #define VERBSCOPE_TRANSPORTS_SOFT_ENGINE_DMA_H_
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -42,6 +45,13 @@ VERBSCOPE_DMA void DmaCopyOut(void* to, const void* from, size_t bytes) {
   }
 #endif
   DmaCopy(to, from, bytes);
+}
+
+// memcpy from memory that the program may have given back. What is not there is not copied.
+inline void DmaCopyIfThere(void* to, const void* from, size_t bytes) {
+  const iovec local = {.iov_base = to, .iov_len = bytes};
+  const iovec remote = {.iov_base = const_cast<void*>(from), .iov_len = bytes};
+  static_cast<void>(::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0));
 }
 
 // Both return what was there before. `word` is aligned. Atomic towards all devices and threads.

@@ -8,6 +8,7 @@
 
 #include "transports/soft/engine/completion_queue.h"
 #include "transports/soft/engine/counters.h"
+#include "transports/soft/engine/defects.h"
 #include "transports/soft/engine/hook_verdicts.h"
 #include "transports/soft/engine/memory_table.h"
 #include "transports/soft/engine/packet_io.h"
@@ -48,6 +49,7 @@ class DataFilter {
 
 struct EngineOptions {
   Profile profile = Profile::kIbta;
+  Defects defects;
   uint32_t max_regions = 4096;
   uint32_t max_message_bytes = 1U << 30;
   // Of each region; what lies behind is refused to peers.
@@ -65,9 +67,11 @@ struct Environment {
       : options(engine_options),
         sink(&packet_sink),
         events(&event_sink),
-        memory(engine_options.max_regions, engine_options.max_access_bytes) {}
+        memory(engine_options.max_regions, engine_options.max_access_bytes,
+               engine_options.defects) {}
 
   bool rxe() const { return options.profile == Profile::kRxe61; }
+  bool Has(Defect defect) const { return options.defects.Has(defect); }
 
   EngineOptions options;
   PacketSink* sink;

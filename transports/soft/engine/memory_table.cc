@@ -1,13 +1,20 @@
 #include "transports/soft/engine/memory_table.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace verbscope::soft {
+namespace {
 
-MemoryTable::MemoryTable(uint32_t max_regions, uint64_t max_access_bytes)
+constexpr uint64_t kDefectSlackBytes = 64;
+
+}  // namespace
+
+MemoryTable::MemoryTable(uint32_t max_regions, uint64_t max_access_bytes, Defects defects)
     : mask_(std::bit_ceil(max_regions < 8 ? 16U : max_regions * 2) - 1),
       limit_(max_regions),
       max_access_bytes_(max_access_bytes),
+      remote_slack_bytes_(defects.Has(Defect::kNoBounds) ? kDefectSlackBytes : 0),
       entries_(mask_ + 1) {}
 
 bool MemoryTable::Add(const MemoryRegion& region) {
@@ -17,6 +24,13 @@ bool MemoryTable::Add(const MemoryRegion& region) {
   entries_[slot] = region;
   ++count_;
   return true;
+}
+
+uint32_t MemoryTable::Inside(uint32_t key, uint64_t address, uint32_t bytes) const {
+  const MemoryRegion* region = Find(key);
+  if (region == nullptr) return 0;
+  const uint64_t left = region->bytes - std::min(region->bytes, address - region->address);
+  return static_cast<uint32_t>(std::min<uint64_t>(bytes, left));
 }
 
 bool MemoryTable::Remove(uint32_t key) {

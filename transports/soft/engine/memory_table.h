@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "transports/soft/engine/defects.h"
+
 namespace verbscope::soft {
 
 struct MemoryRegion {
@@ -29,7 +31,8 @@ class MemoryTable {
  public:
   // Room for `max_regions` at half load. Remote access ends at `max_access_bytes` of each region,
   // for tests of programs: some devices have such a bound.
-  explicit MemoryTable(uint32_t max_regions, uint64_t max_access_bytes = UINT64_MAX);
+  explicit MemoryTable(uint32_t max_regions, uint64_t max_access_bytes = UINT64_MAX,
+                       Defects defects = {});
 
   // False when the key is 0 or taken, or the table is full.
   bool Add(const MemoryRegion& region);
@@ -44,8 +47,8 @@ class MemoryTable {
   }
 
   // Where [address, address + bytes) lies, or null: no such key, another PD, out of range, or a
-  // right of `access` missing. `bytes` must not be 0 (zero-length accesses check nothing,
-  // IBTA 9.7.4.1.6).
+  // right of `access` missing. `bytes` is 0 with Defect::kEmptyKey only (zero-length accesses check
+  // nothing, IBTA 9.7.4.1.6).
   std::byte* Resolve(uint32_t key, uint64_t address, uint64_t bytes, uint32_t pd,
                      uint32_t access) const {
     const MemoryRegion* region = Find(key);
@@ -54,8 +57,9 @@ class MemoryTable {
     }
     constexpr uint32_t kRemote =
         IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-    const uint64_t bound =
-        (access & kRemote) != 0 ? std::min(region->bytes, max_access_bytes_) : region->bytes;
+    const uint64_t bound = (access & kRemote) != 0
+                               ? std::min(region->bytes + remote_slack_bytes_, max_access_bytes_)
+                               : region->bytes;
     const uint64_t offset = address - region->address;
     if (address < region->address || offset > bound || bytes > bound - offset) {
       return nullptr;
@@ -64,11 +68,16 @@ class MemoryTable {
     return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(address));
   }
 
+  // How many of the bytes from `address` on, that Resolve gave to a peer, the region really has.
+  // Fewer than `bytes` only with Defect::kNoBounds: what is behind them must not be touched.
+  uint32_t Inside(uint32_t key, uint64_t address, uint32_t bytes) const;
+
  private:
   uint32_t mask_;
   uint32_t limit_;
   uint32_t count_ = 0;
   uint64_t max_access_bytes_;
+  uint64_t remote_slack_bytes_;        // behind each region; not 0 with Defect::kNoBounds only
   std::vector<MemoryRegion> entries_;  // at least half of them free, so every probe ends
 };
 

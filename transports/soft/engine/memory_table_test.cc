@@ -46,6 +46,21 @@ TEST(MemoryTableTest, ABoundOfAccessIsForPeersOnly) {
   EXPECT_NE(table.Resolve(7, 0x1000, 0x100, 3, 0), nullptr);
 }
 
+TEST(MemoryTableTest, WithoutBoundsPeersGoBeyondAndAreToldWhatIsInside) {
+  MemoryTable table(8, UINT64_MAX, {Defect::kNoBounds});
+  MemoryRegion region = Region(7);
+  region.access |= IBV_ACCESS_REMOTE_READ;
+  ASSERT_TRUE(table.Add(region));
+  EXPECT_NE(table.Resolve(7, 0x1000, 0x140, 3, IBV_ACCESS_REMOTE_READ), nullptr);
+  EXPECT_NE(table.Resolve(7, 0x1110, 0x30, 3, IBV_ACCESS_REMOTE_READ), nullptr);
+  EXPECT_EQ(table.Resolve(7, 0x1000, 0x141, 3, IBV_ACCESS_REMOTE_READ), nullptr);
+  EXPECT_EQ(table.Resolve(7, 0x1000, 0x101, 3, IBV_ACCESS_LOCAL_WRITE), nullptr);
+  EXPECT_EQ(table.Inside(7, 0x1000, 0x140), 0x100U);
+  EXPECT_EQ(table.Inside(7, 0x10f0, 0x40), 0x10U);
+  EXPECT_EQ(table.Inside(7, 0x1110, 0x30), 0U);
+  EXPECT_EQ(table.Inside(7, 0x1000, 0x100), 0x100U);
+}
+
 TEST(MemoryTableTest, RefusesWhatItCannotHold) {
   MemoryTable table(2);
   EXPECT_FALSE(table.Add(Region(0)));

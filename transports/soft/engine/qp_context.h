@@ -57,8 +57,8 @@ struct QpContext {
   void CompleteFiltered(CompletionKind kind, CompletionQueue& cq, ibv_wc& wc, bool solicited,
                         uint32_t* released, uint32_t slots);
   void Store(CompletionKind kind, CompletionQueue& cq, const ibv_wc& wc, bool solicited,
-             uint32_t* released, uint32_t slots) {
-    switch (cq.Push(wc, solicited, released, slots)) {
+             uint32_t* released, uint32_t slots, uint32_t qp_num_xor = 0) {
+    switch (cq.Push(wc, solicited, released, slots, qp_num_xor)) {
       case CompletionQueue::Pushed::kQuiet:
       case CompletionQueue::Pushed::kDead:
         return;

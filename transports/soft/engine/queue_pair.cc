@@ -15,7 +15,7 @@ QueuePair::QueuePair(Environment& env, const QpOptions& options)
                .send_cq = options.send_cq,
                .recv_cq = options.recv_cq},
       own_queue_(options.srq != nullptr ? 0 : options.cap.max_recv_wr, options.cap.max_recv_sge),
-      requester_(context_, options.cap, options.signal_all),
+      requester_(context_, options.cap, options.signal_all || env.Has(Defect::kSignalAll)),
       responder_(context_, options.srq != nullptr ? *options.srq : own_queue_,
                  options.srq != nullptr) {
   own_queue_.SetPd(options.pd);
@@ -25,6 +25,7 @@ QueuePair::QueuePair(Environment& env, const QpOptions& options)
 
 int QueuePair::PostSend(ibv_send_wr* wr, ibv_send_wr** bad) {
   const ibv_qp_state state = context_.state;
+  ibv_send_wr* const first = wr;
   int result = 0;
   if (state != IBV_QPS_RTS && state != IBV_QPS_SQD && state != IBV_QPS_ERR) [[unlikely]] {
     result = EINVAL;
@@ -34,13 +35,14 @@ int QueuePair::PostSend(ibv_send_wr* wr, ibv_send_wr** bad) {
     if (result != 0) break;
   }
   if (result != 0) [[unlikely]]
-    *bad = wr;
+    *bad = context_.env.Has(Defect::kWrongBadWr) ? first : wr;
   if (state == IBV_QPS_ERR) [[unlikely]]
     requester_.Flush();
   return result;
 }
 
 int QueuePair::PostReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  ibv_recv_wr* const first = wr;
   int result = 0;
   if (context_.state == IBV_QPS_RESET || options_.srq != nullptr) [[unlikely]]
     result = EINVAL;
@@ -49,7 +51,7 @@ int QueuePair::PostReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
     if (result != 0) break;
   }
   if (result != 0) [[unlikely]]
-    *bad = wr;
+    *bad = context_.env.Has(Defect::kWrongBadWr) ? first : wr;
   // On rxe 6.1 nobody looks at the queue any more.
   if (context_.state == IBV_QPS_ERR && !context_.env.rxe()) [[unlikely]]
     responder_.Flush(false);

@@ -83,6 +83,8 @@ class QueuePair {
   ReceiveQueue* srq() const { return options_.srq; }
   void* owner() const { return options_.owner; }
   const ibv_qp_cap& cap() const { return options_.cap; }
+  // Largest inline data that a post takes, in bytes.
+  uint32_t max_inline() const { return requester_.max_inline(); }
   // Requests that can be posted now.
   uint32_t free_send_slots() const { return requester_.queue().free_slots(); }
   // Takes part in the list of QPs that have to transmit (Engine only).
@@ -91,7 +93,11 @@ class QueuePair {
  private:
   void Apply(const ibv_qp_attr& attributes, int mask);
   bool ValuesInRange(const ibv_qp_attr& attributes, int mask) const;
+  // What the rules of the transition say: 0 or EINVAL.
+  int CheckModify(const ibv_qp_attr& attributes, int mask, ibv_qp_state to) const;
   void EnterState(ibv_qp_state to, const ibv_qp_attr& attributes, int mask);
+  // The halves that begin to work in a new state.
+  void StartHalves(ibv_qp_state from, ibv_qp_state to);
   // Requests may be sent, and answers come.
   bool connected() const { return context_.state == IBV_QPS_RTS || context_.state == IBV_QPS_SQD; }
   void AfterStep();  // moves to ERR if one half broke

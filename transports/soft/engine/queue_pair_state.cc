@@ -8,6 +8,9 @@
 namespace verbscope::soft {
 namespace {
 
+constexpr unsigned kRemoteAccess =
+    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr uint8_t kRnrRetryForever = 7;
 constexpr int kPathOptions = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
 
 }  // namespace
@@ -62,8 +65,11 @@ bool QueuePair::ValuesInRange(const ibv_qp_attr& attributes, int mask) const {
          !(has(IBV_QP_MIN_RNR_TIMER) && attributes.min_rnr_timer > 31);
 }
 
-int QueuePair::Modify(const ibv_qp_attr& attributes, int mask) {
-  const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attributes.qp_state : context_.state;
+int QueuePair::CheckModify(const ibv_qp_attr& attributes, int mask, ibv_qp_state to) const {
+  if (context_.env.Has(Defect::kAnyTransition)) {
+    const bool known = to <= IBV_QPS_ERR && to != IBV_QPS_SQE;
+    return known && ValuesInRange(attributes, mask) ? 0 : EINVAL;
+  }
   const std::optional<TransitionMask> allowed = MaskOf(context_.state, to);
   if (!allowed || (mask & allowed->required) != allowed->required ||
       (mask & ~(allowed->required | allowed->optional | IBV_QP_STATE)) != 0 ||
@@ -73,6 +79,12 @@ int QueuePair::Modify(const ibv_qp_attr& attributes, int mask) {
   if ((mask & IBV_QP_STATE) == 0 && (to == IBV_QPS_RESET || to == IBV_QPS_ERR)) {
     return mask == 0 ? 0 : EINVAL;
   }
+  return 0;
+}
+
+int QueuePair::Modify(const ibv_qp_attr& attributes, int mask) {
+  const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attributes.qp_state : context_.state;
+  if (const int result = CheckModify(attributes, mask, to); result != 0) return result;
   Apply(attributes, mask);
   EnterState(to, attributes, mask);
   return 0;
@@ -83,9 +95,13 @@ void QueuePair::Apply(const ibv_qp_attr& from, int mask) {
   ibv_qp_attr& to = attributes_;
   if (has(IBV_QP_PKEY_INDEX)) to.pkey_index = from.pkey_index;
   if (has(IBV_QP_PORT)) to.port_num = from.port_num;
-  if (has(IBV_QP_ACCESS_FLAGS)) context_.access = to.qp_access_flags = from.qp_access_flags;
+  if (has(IBV_QP_ACCESS_FLAGS)) {
+    to.qp_access_flags = from.qp_access_flags;
+    context_.access = context_.env.Has(Defect::kNoRights) ? kRemoteAccess : from.qp_access_flags;
+  }
   if (has(IBV_QP_AV)) to.ah_attr = from.ah_attr;
-  if (has(IBV_QP_PATH_MTU)) {
+  // Requests know how many packets they take (Defect::kAnyTransition may come with some).
+  if (has(IBV_QP_PATH_MTU) && requester_.Idle()) {
     to.path_mtu = from.path_mtu;
     context_.mtu = 128U << from.path_mtu;
   }
@@ -104,7 +120,11 @@ void QueuePair::Apply(const ibv_qp_attr& from, int mask) {
     context_.ack_timeout_ns = AckTimeoutNs(from.timeout);
   }
   if (has(IBV_QP_RETRY_CNT)) context_.retry_cnt = to.retry_cnt = from.retry_cnt;
-  if (has(IBV_QP_RNR_RETRY)) context_.rnr_retry = to.rnr_retry = from.rnr_retry;
+  if (has(IBV_QP_RNR_RETRY)) {
+    to.rnr_retry = from.rnr_retry;
+    context_.rnr_retry =
+        context_.env.Has(Defect::kRnrGivesUpNever) ? kRnrRetryForever : from.rnr_retry;
+  }
   if (has(IBV_QP_RETRY_CNT) || has(IBV_QP_RNR_RETRY)) requester_.ReloadRetries();
 }
 
@@ -121,12 +141,26 @@ void QueuePair::EnterState(ibv_qp_state to, const ibv_qp_attr& attributes, int m
   }
   context_.state = to;
   attributes_.qp_state = to;
-  if (from == IBV_QPS_INIT && to == IBV_QPS_RTR) responder_.Start(attributes_.rq_psn);
-  if (from == IBV_QPS_RTR && to == IBV_QPS_RTS) requester_.Start(attributes_.sq_psn);
+  StartHalves(from, to);
   if (from == IBV_QPS_RTS && to == IBV_QPS_SQD) {
     drain_event_ = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 && attributes.en_sqd_async_notify != 0;
     if (drain_event_) CheckDrained();
   }
+}
+
+void QueuePair::StartHalves(ibv_qp_state from, ibv_qp_state to) {
+  if (from == IBV_QPS_INIT && to == IBV_QPS_RTR) responder_.Start(attributes_.rq_psn);
+  if (from == IBV_QPS_RTR && to == IBV_QPS_RTS && requester_.Idle()) {
+    requester_.Start(attributes_.sq_psn);
+  }
+  if (!context_.env.Has(Defect::kAnyTransition)) return;
+  // States that were skipped begin to work too. Where requests wait, the requester goes on.
+  const bool idle = from == IBV_QPS_RESET || from == IBV_QPS_INIT || from == IBV_QPS_ERR;
+  const bool skips_init = from == IBV_QPS_RESET || from == IBV_QPS_ERR;
+  if ((skips_init && to == IBV_QPS_RTR) || (idle && to == IBV_QPS_RTS)) {
+    responder_.Start(attributes_.rq_psn);
+  }
+  if (idle && to == IBV_QPS_RTS && requester_.Idle()) requester_.Start(attributes_.sq_psn);
 }
 
 void QueuePair::Query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "transports/soft/engine/dma.h"
 #include "transports/soft/wire/psn.h"
 
 namespace verbscope::soft {
@@ -79,6 +80,11 @@ Requester::Sent Requester::SendPacket(SendRequest& request) {
     LocalError(request, request.local_error);
     return Sent::kBlocked;
   }
+  if (request.length == 0 && context_.env.Has(Defect::kEmptyKey) &&
+      !LocalKeysHold(queue_.next, request)) [[unlikely]] {
+    LocalError(request, IBV_WC_LOC_PROT_ERR);
+    return Sent::kBlocked;
+  }
   if (request.IsRead()) return SendRead(request);
   if (request.IsAtomic()) return SendAtomic(request);
   return SendData(request);
@@ -102,10 +108,14 @@ Requester::Sent Requester::SendData(SendRequest& request) {
     LocalError(request, UnreadableStatus(queue_.next, request));
     return Sent::kBlocked;
   }
-  const std::optional<size_t> count = Gather(queue_.next, request, offset, bytes, pieces);
+  std::optional<size_t> count = Gather(queue_.next, request, offset, bytes, pieces);
   if (!count) [[unlikely]] {
     LocalError(request, UnreadableStatus(queue_.next, request));
     return Sent::kBlocked;
+  }
+  if (context_.env.Has(Defect::kCopyAtPost) && bytes > 0) [[unlikely]] {
+    pieces.spans[0] = sent_bytes_.Of(next_, una_, {pieces.spans, *count});
+    count = 1;
   }
   Header header;
   header.opcode = DataOpcode(request.opcode, first, last);
@@ -181,15 +191,29 @@ void Requester::AfterPacket(uint32_t psns_taken, bool message_done) {
   if (message_done) {
     ++queue_.next;
     next_packet_ = 0;
+    if (context_.env.Has(Defect::kEarlyCompletion)) [[unlikely]]
+      CompleteEarly();
   } else {
     next_packet_ += psns_taken;
   }
 }
 
+void Requester::CompleteEarly() {
+  for (uint32_t index = queue_.head; index != queue_.next; ++index) {
+    SendRequest& request = queue_.at(index);
+    if (request.HasResponse()) return;  // and what is behind it completes behind it
+    if (request.reported) continue;
+    request.reported = true;
+    Report(request, IBV_WC_SUCCESS, 0);
+  }
+}
+
 bool Requester::LocalKeysHold(uint32_t index, const SendRequest& request) {
+  if (request.is_inline) return true;
+  const bool always = context_.env.Has(Defect::kEmptyKey);
   const ibv_sge* sges = queue_.sges(index);
   for (uint32_t i = 0; i < request.sges; ++i) {
-    if (sges[i].length != 0 &&
+    if ((sges[i].length != 0 || always) &&
         context_.env.memory.Resolve(sges[i].lkey, sges[i].addr, sges[i].length, context_.pd, 0) ==
             nullptr) {
       return false;
@@ -213,7 +237,9 @@ std::optional<size_t> Requester::Gather(uint32_t index, const SendRequest& reque
                                         uint32_t bytes, Pieces& pieces) {
   if (bytes == 0) return 0;
   if (request.is_inline) {
-    pieces.spans[0] = {queue_.inline_data(index) + offset, bytes};
+    if (request.sges != 0) [[unlikely]]
+      TakeInlineAgain(index, request);
+    pieces.spans[0] = {queue_.inline_data(index, request.length) + offset, bytes};
     return 1;
   }
   if (request.sges != 1) return GatherMany(index, offset, bytes, pieces);
@@ -224,6 +250,17 @@ std::optional<size_t> Requester::Gather(uint32_t index, const SendRequest& reque
     return std::nullopt;
   pieces.spans[0] = {from, bytes};
   return 1;
+}
+
+void Requester::TakeInlineAgain(uint32_t index, const SendRequest& request) {
+  const ibv_sge* sges = queue_.sges(index);
+  std::byte* to = queue_.inline_data(index, request.length);
+  for (uint32_t i = 0; i < request.sges; ++i) {
+    // Verbs carries addresses as integers. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    DmaCopyIfThere(to, reinterpret_cast<const void*>(static_cast<uintptr_t>(sges[i].addr)),
+                   sges[i].length);
+    to += sges[i].length;
+  }
 }
 
 std::optional<size_t> Requester::GatherMany(uint32_t index, uint32_t offset, uint32_t bytes,

@@ -26,6 +26,7 @@
 #include "transports/soft/engine/qp_context.h"
 #include "transports/soft/engine/receive_queue.h"
 #include "transports/soft/engine/send_queue.h"
+#include "transports/soft/engine/sent_bytes.h"
 #include "transports/soft/wire/psn.h"
 
 namespace verbscope::soft {
@@ -34,7 +35,9 @@ class Requester {
  public:
   Requester(QpContext& context, const ibv_qp_cap& cap, bool signal_all)
       : context_(context),
-        queue_(cap.max_send_wr, std::min(cap.max_send_sge, kMaxSge), cap.max_inline_data),
+        queue_(cap.max_send_wr, std::min(cap.max_send_sge, kMaxSge), cap.max_inline_data,
+               // Completed early, and still to be answered: no more than are in flight.
+               context.env.Has(Defect::kEarlyCompletion) ? context.env.options.window_packets : 0),
         signal_all_(signal_all) {}
 
   // Takes one request: 0, EINVAL (opcode, SGEs, inline size) or ENOMEM (queue full). Sends nothing.
@@ -58,6 +61,10 @@ class Requester {
   // Requests wait that were not sent, or not whole.
   bool Unsent() const { return queue_.next != queue_.tail; }
   bool Idle() const { return queue_.empty(); }
+  // Largest inline data that Post takes, in bytes.
+  uint32_t max_inline() const {
+    return context_.env.Has(Defect::kOverInline) ? kOverInlineBytes : queue_.max_inline();
+  }
   uint32_t next_psn() const { return next_ & kPsnMask; }
   const SendQueue& queue() const { return queue_; }
 
@@ -68,9 +75,12 @@ class Requester {
     std::span<const std::byte> spans[kMaxSge];
   };
   enum class Sent : uint8_t { kYes, kLinkFull, kBlocked };
+  // Of a device that knows no limit. Any bound would do, so that its memory has one.
+  static constexpr uint32_t kOverInlineBytes = 65536;
 
   // Posting.
   ibv_wc_status LocalProblem(const SendRequest& request) const;
+  void TakeInline(const ibv_send_wr& wr, uint32_t length);
 
   // Sending.
   bool Blocked(const SendRequest& request);
@@ -88,10 +98,14 @@ class Requester {
                                uint32_t bytes, Pieces& pieces);
   std::optional<size_t> GatherMany(uint32_t index, uint32_t offset, uint32_t bytes, Pieces& pieces);
   bool LocalKeysHold(uint32_t index, const SendRequest& request);
+  // Inline data as it is in the program's memory now (Defect::kInlineByReference).
+  void TakeInlineAgain(uint32_t index, const SendRequest& request);
   void AfterPacket(uint32_t psns_taken, bool message_done);
   // Of memory that cannot be read for sending: rxe 6.1 calls it a failed operation when the key is
   // not one of the PD's.
   ibv_wc_status UnreadableStatus(uint32_t index, const SendRequest& request);
+  // What has been sent and needs no response completes (Defect::kEarlyCompletion).
+  void CompleteEarly();
   void LocalError(SendRequest& request, ibv_wc_status status);
 
   // Responses.
@@ -107,7 +121,10 @@ class Requester {
   // Of the last packet of a READ, for a device with a DataFilter.
   bool StoreSpoiled(const SendRequest& request, uint32_t offset, std::span<const std::byte> bytes);
   void CompleteHead(ibv_wc_status status, uint8_t vendor_error = 0);
+  // The completion of a request, if it has one.
+  void Report(const SendRequest& request, ibv_wc_status status, uint8_t vendor_error);
   void Fail(ibv_wc_status status, uint8_t vendor_error = 0);  // the head, and with it the QP
+  void Vanish();  // the head: no completion (Defect::kNoFlush)
   void Progress();
   bool TakeRetry();
   void ResponseMissing();
@@ -118,6 +135,7 @@ class Requester {
   QpContext& context_;
   SendQueue queue_;
   const bool signal_all_;
+  SentBytes sent_bytes_;
 
   uint32_t post_psn_ = 0;     // for the next request posted
   uint32_t una_ = 0;          // oldest PSN not acknowledged

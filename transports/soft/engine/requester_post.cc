@@ -1,5 +1,6 @@
 // Taking posted work, and the ways a QP starts and ends it.
 #include <cerrno>
+#include <utility>
 
 #include "transports/soft/engine/dma.h"
 #include "transports/soft/engine/requester.h"
@@ -46,6 +47,18 @@ void CopyRemote(const ibv_send_wr& wr, SendRequest& request) {
 
 }  // namespace
 
+// The data is taken now; the program may reuse its buffer when the post returns.
+void Requester::TakeInline(const ibv_send_wr& wr, uint32_t length) {
+  std::byte* to = queue_.inline_data(queue_.tail, length);
+  for (int i = 0; i < wr.num_sge; ++i) {
+    if (wr.sg_list[i].length == 0) continue;
+    // Verbs carries addresses as integers. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    DmaCopy(to, reinterpret_cast<const void*>(static_cast<uintptr_t>(wr.sg_list[i].addr)),
+            wr.sg_list[i].length);
+    to += wr.sg_list[i].length;
+  }
+}
+
 int Requester::Post(const ibv_send_wr& wr) {
   if (!Supported(wr.opcode) || wr.num_sge < 0 ||
       static_cast<uint32_t>(wr.num_sge) > queue_.max_sge()) {
@@ -61,18 +74,11 @@ int Requester::Post(const ibv_send_wr& wr) {
   uint64_t length = 0;
   for (uint32_t i = 0; i < sges; ++i) length += wr.sg_list[i].length;
   if (request.is_inline) {
-    // The data is taken now; the program may reuse its buffer when the post returns.
-    if (length > queue_.max_inline()) return EINVAL;
-    std::byte* to = queue_.inline_data(queue_.tail);
-    for (uint32_t i = 0; i < sges; ++i) {
-      if (wr.sg_list[i].length == 0) continue;
-      // Verbs carries addresses as integers. NOLINTNEXTLINE(performance-no-int-to-ptr)
-      DmaCopy(to, reinterpret_cast<const void*>(static_cast<uintptr_t>(wr.sg_list[i].addr)),
-              wr.sg_list[i].length);
-      to += wr.sg_list[i].length;
-    }
+    if (length > max_inline()) return EINVAL;
+    TakeInline(wr, static_cast<uint32_t>(length));
     request.sges = 0;
-  } else {
+  }
+  if (!request.is_inline || context_.env.Has(Defect::kInlineByReference)) {
     ibv_sge* to = queue_.sges(queue_.tail);
     for (uint32_t i = 0; i < sges; ++i) to[i] = wr.sg_list[i];
     request.sges = sges;
@@ -80,7 +86,8 @@ int Requester::Post(const ibv_send_wr& wr) {
   request.wr_id = wr.wr_id;
   request.signalled = signal_all_ || (wr.send_flags & IBV_SEND_SIGNALED) != 0;
   request.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
-  request.fence = (wr.send_flags & IBV_SEND_FENCE) != 0;
+  request.fence = (wr.send_flags & IBV_SEND_FENCE) != 0 && !context_.env.Has(Defect::kNoFence);
+  request.reported = false;
   request.immediate = wr.opcode == IBV_WR_SEND_WITH_INV ? wr.invalidate_rkey : wr.imm_data;
   CopyRemote(wr, request);
   const bool too_long = length > context_.env.options.max_message_bytes;
@@ -105,6 +112,7 @@ void Requester::Start(uint32_t psn) {
   next_packet_ = read_extra_ = rd_outstanding_ = since_ack_request_ = 0;
   response_gap_ = rnr_waiting_ = rnr_start_ = ack_timer_stale_ = false;
   rnr_deadline_ = ack_deadline_ = 0;
+  sent_bytes_.Forget();
   ReloadRetries();
 }
 
@@ -114,10 +122,17 @@ void Requester::ReloadRetries() {
 }
 
 void Requester::Flush() {
-  while (!queue_.empty()) CompleteHead(IBV_WC_WR_FLUSH_ERR);
+  const bool vanishes = context_.env.Has(Defect::kNoFlush);
+  while (!queue_.empty()) vanishes ? Vanish() : CompleteHead(IBV_WC_WR_FLUSH_ERR);
   una_ = next_ = sent_ = post_psn_;
   next_packet_ = 0;
   rnr_waiting_ = rnr_start_ = false;
+}
+
+void Requester::Vanish() {
+  if (!queue_.at(queue_.head++).reported) ++queue_.uncovered;
+  queue_.next = queue_.head;
+  queue_.released += std::exchange(queue_.uncovered, 0);  // no completion will free its slot
 }
 
 void Requester::Reset() {

@@ -260,6 +260,11 @@ void Requester::CompleteHead(ibv_wc_status status, uint8_t vendor_error) {
   } else if (request.HasResponse() && rd_outstanding_ > 0) {
     --rd_outstanding_;
   }
+  if (!request.reported) [[likely]]
+    Report(request, status, vendor_error);
+}
+
+void Requester::Report(const SendRequest& request, ibv_wc_status status, uint8_t vendor_error) {
   ++queue_.uncovered;
   if (status == IBV_WC_SUCCESS && !request.signalled) return;
   ibv_wc wc = {};

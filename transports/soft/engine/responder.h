@@ -98,12 +98,26 @@ class Responder {
                     std::span<const std::byte> payload);
   void ExecuteRead(const Header& header);
   void ExecuteAtomic(const Header& header);
+  // Bytes that a WRITE may store at `address`.
+  uint32_t Kept(uint32_t rkey, uint64_t address, uint32_t bytes) const {
+    if (!context_.env.Has(Defect::kNoBounds)) [[likely]]
+      return bytes;
+    return context_.env.memory.Inside(rkey, address, bytes);
+  }
+  // The value before the operation.
+  uint64_t Operate(const Header& header, std::byte* at);
+  // Whether the receive under way can take a message without data.
+  bool TakesEmpty() const;
+  void StoreWrite(std::byte* to, uint32_t rkey, uint64_t address,
+                  std::span<const std::byte> payload, bool ends);
+  void CompleteWrite(const Header& header, bool immediate);
   bool TakeReceive();
   Stored Scatter(std::span<const std::byte> payload);
   // Of the last packet, for a device with a DataFilter.
   Stored ScatterSpoiled(std::span<const std::byte> payload);
   void CompleteReceive(ibv_wc& wc, bool solicited);
   void FailReceive(ibv_wc_status status);
+  void Vanish();  // what Flush would complete: no completions (Defect::kNoFlush)
   // `answered`: by a response, which is its acknowledgement.
   void Accept(const Header& header, bool ends, uint32_t psns, bool answered = false);
 

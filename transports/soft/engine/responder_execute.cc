@@ -36,7 +36,7 @@ bool Responder::TakeReceive() {
 }
 
 Responder::Stored Responder::Scatter(std::span<const std::byte> payload) {
-  if (payload.empty()) return Stored::kYes;
+  if (payload.empty()) return TakesEmpty() ? Stored::kYes : Stored::kBadKey;
   if (received_ + payload.size() > receive_.capacity) return Stored::kTooLong;
   uint64_t skip = received_;
   received_ += payload.size();
@@ -55,6 +55,16 @@ Responder::Stored Responder::Scatter(std::span<const std::byte> payload) {
     skip = 0;
   }
   return Stored::kYes;
+}
+
+bool Responder::TakesEmpty() const {
+  if (!context_.env.Has(Defect::kEmptyKey)) [[likely]]
+    return true;
+  const std::span sges(receive_.sge.data(), receive_.sges);
+  return std::all_of(sges.begin(), sges.end(), [this](const ibv_sge& sge) {
+    return context_.env.memory.Resolve(sge.lkey, sge.addr, 0, queue_.pd(),
+                                       IBV_ACCESS_LOCAL_WRITE) != nullptr;
+  });
 }
 
 Responder::Stored Responder::ScatterSpoiled(std::span<const std::byte> payload) {
@@ -100,7 +110,11 @@ void Responder::ExecuteSend(const Header& header, const OpcodeInfo& info,
       break;
     case Stored::kTooLong:
       RefuseSilently(rxe ? kNakRemoteOperation : kNakInvalidRequest);
-      FailReceive(rxe ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_LEN_ERR);
+      if (context_.env.Has(Defect::kWrongStatus)) {
+        FailReceive(IBV_WC_LOC_PROT_ERR);
+      } else {
+        FailReceive(rxe ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_LOC_LEN_ERR);
+      }
       return;
     case Stored::kBadKey:
       RefuseSilently(kNakRemoteOperation);
@@ -144,13 +158,14 @@ void Responder::ExecuteWrite(const Header& header, const OpcodeInfo& info,
     Refuse(kNakInvalidRequest, IBV_EVENT_QP_REQ_ERR);
     return;
   }
-  if (info.Is(kOpImm) && !TakeReceive()) {
+  const bool immediate = info.Is(kOpImm) && !context_.env.Has(Defect::kNoImmReceive);
+  if (immediate && !TakeReceive()) {
     NotReady();
     return;
   }
   const uint64_t address = starts ? header.address : write_address_;
   const uint32_t rkey = starts ? header.rkey : write_rkey_;
-  if (left > 0) {
+  if (left > 0 || context_.env.Has(Defect::kEmptyKey)) {
     // The whole rest is checked, so a WRITE that leaves its region changes nothing at all.
     std::byte* to =
         context_.env.memory.Resolve(rkey, address, left, context_.pd, IBV_ACCESS_REMOTE_WRITE);
@@ -159,13 +174,7 @@ void Responder::ExecuteWrite(const Header& header, const OpcodeInfo& info,
       Refuse(kNakRemoteAccess, IBV_EVENT_QP_ACCESS_ERR);
       return;
     }
-    if (ends && context_.env.data_filter != nullptr) [[unlikely]] {
-      const SpoiledData data(*context_.env.data_filter, payload);
-      if (!data.skip()) DmaCopy(to, data.bytes().data(), bytes);
-      if (data.write_past()) WritePast(context_.env.memory, rkey, address + bytes, context_.pd);
-    } else {
-      DmaCopy(to, payload.data(), bytes);
-    }
+    StoreWrite(to, rkey, address, payload, ends);
   }
   if (starts) write_total_ = header.dma_length;
   write_address_ = address + bytes;
@@ -173,14 +182,40 @@ void Responder::ExecuteWrite(const Header& header, const OpcodeInfo& info,
   write_left_ = left - bytes;
   open_ = ends ? Open::kNone : Open::kWrite;
   Accept(header, ends, 1);
-  if (!info.Is(kOpImm)) return;
+  if (immediate) {
+    CompleteWrite(header, true);
+  } else if (ends && !info.Is(kOpImm) && context_.env.Has(Defect::kWriteTakesReceive))
+      [[unlikely]] {
+    // Without a receive it goes on: only this one promise is broken.
+    if (TakeReceive()) CompleteWrite(header, false);
+  }
+}
+
+void Responder::StoreWrite(std::byte* to, uint32_t rkey, uint64_t address,
+                           std::span<const std::byte> payload, bool ends) {
+  if (payload.empty()) return;
+  const uint32_t bytes = Kept(rkey, address, static_cast<uint32_t>(payload.size()));
+  if (!ends || context_.env.data_filter == nullptr) [[likely]] {
+    DmaCopy(to, payload.data(), bytes);
+    return;
+  }
+  const SpoiledData data(*context_.env.data_filter, payload);
+  if (!data.skip()) DmaCopy(to, data.bytes().data(), bytes);
+  if (data.write_past()) {
+    WritePast(context_.env.memory, rkey, address + payload.size(), context_.pd);
+  }
+}
+
+void Responder::CompleteWrite(const Header& header, bool immediate) {
   ibv_wc wc = {};
   wc.status = IBV_WC_SUCCESS;
   wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
   wc.byte_len = write_total_;
   wc.src_qp = context_.dest_qpn;
-  wc.imm_data = header.immediate;
-  wc.wc_flags = IBV_WC_WITH_IMM;
+  if (immediate) {
+    wc.imm_data = header.immediate;
+    wc.wc_flags = IBV_WC_WITH_IMM;
+  }
   CompleteReceive(wc, header.solicited);
 }
 
@@ -191,7 +226,7 @@ void Responder::ExecuteRead(const Header& header) {
     Refuse(kNakInvalidRequest, IBV_EVENT_QP_REQ_ERR);
     return;
   }
-  if (header.dma_length > 0 &&
+  if ((header.dma_length > 0 || context_.env.Has(Defect::kEmptyKey)) &&
       context_.env.memory.Resolve(header.rkey, header.address, header.dma_length, context_.pd,
                                   IBV_ACCESS_REMOTE_READ) == nullptr) {
     Refuse(kNakRemoteAccess, IBV_EVENT_QP_ACCESS_ERR);
@@ -220,9 +255,7 @@ void Responder::ExecuteAtomic(const Header& header) {
     Refuse(kNakRemoteAccess, IBV_EVENT_QP_ACCESS_ERR);
     return;
   }
-  const uint64_t original = header.opcode == Opcode::kFetchAdd
-                                ? DmaFetchAdd(at, header.swap_add)
-                                : DmaCompareSwap(at, header.compare, header.swap_add);
+  const uint64_t original = Operate(header, at);
   atomics_[next_atomic_++ % kAtomicsKept] = {
       .valid = true, .psn = header.psn, .original = original};
   QueueResponse({.atomic = true, .psn = header.psn, .original = original});
@@ -231,7 +264,26 @@ void Responder::ExecuteAtomic(const Header& header) {
   Accept(header, true, 1, /*answered=*/true);
 }
 
+uint64_t Responder::Operate(const Header& header, std::byte* at) {
+  if (Kept(header.rkey, header.address, sizeof(uint64_t)) < sizeof(uint64_t)) return 0;
+  if (context_.env.Has(Defect::kLazyAtomic)) return DmaFetchAdd(at, 0);
+  return header.opcode == Opcode::kFetchAdd ? DmaFetchAdd(at, header.swap_add)
+                                            : DmaCompareSwap(at, header.compare, header.swap_add);
+}
+
+void Responder::Vanish() {
+  if (has_receive_) {
+    has_receive_ = false;
+    ++*queue_.released();  // no completion will free its slot
+  }
+  while (!shared_ && !queue_.empty()) {
+    queue_.Pop(receive_);
+    ++*queue_.released();
+  }
+}
+
 void Responder::Flush(bool silent) {
+  if (context_.env.Has(Defect::kNoFlush)) Vanish();
   if (has_receive_) {
     // A program that broke the rules in the middle of a message: rxe 6.1 says so in its receive.
     const bool own_error =

@@ -154,7 +154,8 @@ bool Responder::SendResponse(Response& response) {
     const bool first = response.sent == 0;
     const bool last = response.sent + bytes == response.length;
     header.psn = PsnAdd(response.psn, response.sent / mtu);
-    std::array<std::span<const std::byte>, 1> piece;
+    std::array<std::span<const std::byte>, 2> piece;
+    size_t pieces = bytes > 0 ? 1 : 0;
     if (bytes > 0) {
       // Again for each packet: the region may have gone since the last one.
       const std::byte* from =
@@ -167,6 +168,13 @@ bool Responder::SendResponse(Response& response) {
         return true;
       }
       piece[0] = {from, bytes};
+      const uint32_t inside = Kept(response.rkey, response.address + response.sent, bytes);
+      if (inside < bytes) [[unlikely]] {
+        static constexpr std::array<std::byte, 64> kZeros = {};
+        piece[0] = {from, inside};
+        piece[1] = {kZeros.data(), bytes - inside};
+        pieces = 2;
+      }
     }
     if (first) {
       header.opcode = last ? Opcode::kReadResponseOnly : Opcode::kReadResponseFirst;
@@ -174,7 +182,7 @@ bool Responder::SendResponse(Response& response) {
       header.opcode = last ? Opcode::kReadResponseLast : Opcode::kReadResponseMiddle;
     }
     header.pad = static_cast<uint8_t>(-bytes & 3);
-    if (!context_.Send(header, {piece.data(), bytes > 0 ? 1U : 0U})) return false;
+    if (!context_.Send(header, {piece.data(), pieces})) return false;
     response.sent += bytes;
   } while (response.sent < response.length);
   return true;

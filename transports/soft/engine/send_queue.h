@@ -35,6 +35,7 @@ struct SendRequest {
   bool solicited;
   bool fence;
   bool is_inline;
+  bool reported;  // has completed before it was answered: Defect::kEarlyCompletion
 
   bool IsRead() const { return opcode == IBV_WR_RDMA_READ; }
   bool IsAtomic() const {
@@ -46,12 +47,13 @@ struct SendRequest {
 
 class SendQueue {
  public:
-  SendQueue(uint32_t max_requests, uint32_t max_sge, uint32_t max_inline)
+  // `extra`: room for so many requests more, whose slots are free before they are done.
+  SendQueue(uint32_t max_requests, uint32_t max_sge, uint32_t max_inline, uint32_t extra)
       : max_requests_(max_requests),
         max_sge_(max_sge),
         max_inline_(max_inline),
         inline_stride_((static_cast<size_t>(max_inline) + 63) / 64 * 64),
-        mask_(std::bit_ceil(std::max(max_requests, 1U)) - 1),
+        mask_(std::bit_ceil(std::max(max_requests + extra, 1U)) - 1),
         requests_(mask_ + 1),
         sges_(static_cast<size_t>(mask_ + 1) * std::max(max_sge, 1U)),
         inline_(static_cast<size_t>(mask_ + 1) * inline_stride_) {}
@@ -60,7 +62,10 @@ class SendQueue {
   ibv_sge* sges(uint32_t index) {
     return &sges_[static_cast<size_t>(index & mask_) * std::max(max_sge_, 1U)];
   }
-  std::byte* inline_data(uint32_t index) {
+  // Room for `bytes` of inline data. More than max_inline (Defect::kOverInline) lies apart.
+  std::byte* inline_data(uint32_t index, uint32_t bytes) {
+    if (bytes > max_inline_) [[unlikely]]
+      return LongInline(index, bytes);
     return inline_.data() + (index & mask_) * inline_stride_;
   }
 
@@ -79,6 +84,13 @@ class SendQueue {
   uint32_t uncovered = 0;  // completed requests that no completion covers yet
 
  private:
+  std::byte* LongInline(uint32_t index, uint32_t bytes) {
+    long_inline_.resize(mask_ + 1);
+    std::vector<std::byte>& data = long_inline_[index & mask_];
+    if (data.size() < bytes) data.resize(bytes);
+    return data.data();
+  }
+
   uint32_t max_requests_;
   uint32_t max_sge_;
   uint32_t max_inline_;
@@ -87,6 +99,7 @@ class SendQueue {
   std::vector<SendRequest> requests_;
   std::vector<ibv_sge> sges_;
   std::vector<std::byte> inline_;
+  std::vector<std::vector<std::byte>> long_inline_;
 };
 
 }  // namespace verbscope::soft

@@ -194,6 +194,7 @@ void ReadCompletionFault(ObjectReader& json, std::vector<CompletionFault>& fault
   ibv_wc_opcode opcode = {};
   if (json.Word<ibv_wc_opcode>("opcode", opcode, kCompletionOpcodes)) fault.opcode = opcode;
   json.Count("wr_id_xor", fault.wr_id_xor, 1, UINT64_MAX);
+  json.Count("qp_num_xor", fault.qp_num_xor, 1, 0xffffff);
   ReadByteLenFault(json, fault);
   ReadImmediateFault(json, fault);
   json.Flag("drop", fault.drop);
@@ -259,6 +260,8 @@ void ReadTop(ObjectReader& json, Draft& draft) {
   json.Object("port", [&](ObjectReader& port) { ReadPort(port, draft); });
   json.Object("fault", [&](ObjectReader& fault) { ReadFault(fault, options.fault); });
   json.Object("hooks", [&](ObjectReader& hooks) { ReadHooks(hooks, options.hooks); });
+  json.Words<Defect>("defects", kDefectChoices,
+                     [&options](Defect defect) { options.defects.Add(defect); });
   if (options.address && options.port.gids) {
     json.Complain("addr", "is refused", "the file also has port.gids, and both make the GID table");
   }

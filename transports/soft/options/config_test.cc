@@ -105,6 +105,7 @@ TEST(Config, TheExampleOfTheDocumentSetsEverything) {
   EXPECT_EQ(
       options->hooks.data,
       (DataFault{.flip_bit = 10, .skip_last = 20, .write_past = 30, .max_access_bytes = 65536}));
+  EXPECT_EQ(options->defects, (Defects{Defect::kNoFence, Defect::kSignalAll}));
   EXPECT_EQ(options->hooks.events, (EventTiming{.late = nanoseconds(50'000), .coalesce = true}));
 }
 
@@ -167,10 +168,10 @@ TEST(Config, RefusesWhatItDoesNotUnderstand) {
       {R"({"mtu": 256, "mtu": 512})", "the key 'mtu' is given twice in one object."},
       {R"({"drop": 0.1})",
        "unknown key 'drop': the keys here are name, link, addr, gso, mtu, inline, profile, "
-       "pcap, limits, port, fault or hooks."},
+       "pcap, limits, port, fault, hooks or defects."},
       {R"({"faults": {}})",
        "unknown key 'faults': the keys here are name, link, addr, gso, mtu, inline, profile, "
-       "pcap, limits, port, fault or hooks. Next: write 'fault'."},
+       "pcap, limits, port, fault, hooks or defects. Next: write 'fault'."},
       {R"({"port": {"lids": 1}})",
        "unknown key 'port.lids': the keys here are state, link_layer, lid, sm_lid, max_mtu or "
        "gids. Next: write 'lid'."},
@@ -281,6 +282,10 @@ TEST(Config, RefusesWhatItDoesNotUnderstand) {
       {R"({"hooks": {"data": {"flip": 2}}})",
        "unknown key 'hooks.data.flip': the keys here are flip_bit, skip_last, write_past or "
        "max_access_bytes. Next: write 'flip_bit'."},
+      {R"({"hooks": {"completions": [{"qp_num_xor": 16777216}]}})",
+       "hooks.completions[0].qp_num_xor=16777216 is refused: allowed: a whole number from 1 to "
+       "16777215."},
+      {R"({"defects": "no-fence"})", "defects='no-fence' is refused: allowed: an array."},
       {R"({"hooks": {"events": {"coalesce": "yes"}}})",
        "hooks.events.coalesce='yes' is refused: allowed: true or false."},
   };
@@ -302,10 +307,34 @@ TEST(Config, NamesTheNearCallAndStatus) {
   EXPECT_EQ(status.error().next_step, "write 'RETRY_EXC_ERR'");
 }
 
+TEST(Config, DefectsAreAClosedSet) {
+  std::string every = "[";
+  Defects all;
+  for (const DefectRow& row : kDefects) {
+    every += (every.size() > 1 ? ", \"" : "\"") + std::string(row.name) + "\"";
+    all.Add(row.defect);
+  }
+  const auto options = ParseConfig(R"({"defects": )" + every + "]}");
+  ASSERT_TRUE(options) << options.error().ToText();
+  EXPECT_EQ(options->defects, all);
+  EXPECT_EQ(ParseConfig(R"({"defects": []})")->defects, Defects{});
+  for (const char* wrong : {R"({"defects": ["no-fence", "no-fense"]})", R"({"defects": [3]})"}) {
+    const auto refused = ParseConfig(wrong);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("defects["));
+    EXPECT_EQ(ExitCode(refused.error().error_class), 1);
+    for (const DefectRow& row : kDefects) {
+      EXPECT_THAT(refused.error().cause, HasSubstr(std::string(row.name)));
+    }
+  }
+  EXPECT_EQ(ParseConfig(R"({"defects": ["no-fense"]})").error().next_step, "write 'no-fence'");
+}
+
 TEST(Config, CompletionsLieInEachField) {
   const auto options = ParseConfig(R"({"hooks": {"completions": [
       {"nth": 5, "kind": "receive", "imm_xor": 1, "imm_swap": true, "drop_imm_flag": true,
-       "opcode": "RECV", "wr_id_xor": 18446744073709551615, "byte_len_add": -4},
+       "opcode": "RECV", "wr_id_xor": 18446744073709551615, "qp_num_xor": 1,
+       "byte_len_add": -4},
       {"nth": 0, "kind": "send", "byte_len": 7, "hold_behind": true},
       {"drop": true}]}})");
   ASSERT_TRUE(options) << options.error().ToText();
@@ -315,6 +344,7 @@ TEST(Config, CompletionsLieInEachField) {
                                   .kind = CompletionKind::kReceive,
                                   .opcode = IBV_WC_RECV,
                                   .wr_id_xor = UINT64_MAX,
+                                  .qp_num_xor = 1,
                                   .byte_len_add = -4,
                                   .imm_xor = 1,
                                   .imm_swap = true,

@@ -54,6 +54,7 @@ struct CompletionFault {
   // Lies in the fields that the verbs define.
   std::optional<ibv_wc_opcode> opcode = {};
   uint64_t wr_id_xor = 0;
+  uint32_t qp_num_xor = 0;
   std::optional<uint32_t> byte_len = {};
   int64_t byte_len_add = 0;  // modulo 2^32
   // Of completions that have an immediate.

@@ -25,6 +25,7 @@ void Change(const CompletionFault& fault, ibv_wc& completion) {
   }
   if (fault.opcode) completion.opcode = *fault.opcode;
   completion.wr_id ^= fault.wr_id_xor;
+  completion.qp_num ^= fault.qp_num_xor;
   completion.byte_len =
       fault.byte_len.value_or(completion.byte_len) + static_cast<uint32_t>(fault.byte_len_add);
   if ((completion.wc_flags & IBV_WC_WITH_IMM) == 0) return;

@@ -89,6 +89,10 @@ std::string ObjectReader::PathOf(std::string_view key) const {
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }
 
+std::string ObjectReader::ElementOf(std::string_view key, size_t index) {
+  return fmt::format("{}[{}]", key, index);
+}
+
 void ObjectReader::Complain(std::string_view key, std::string_view what, std::string cause) {
   file_.Complain(fmt::format("{} {}", PathOf(key), what), std::move(cause));
 }

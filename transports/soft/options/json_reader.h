@@ -91,6 +91,27 @@ class ObjectReader {
   bool Array(std::string_view key, size_t max_count,
              const std::function<void(ObjectReader&)>& read);
 
+  // Calls `take` for each element of the array of words of this key.
+  template <class T, class Take>
+  void Words(std::string_view key, std::span<const Choice<T>> choices, Take take) {
+    const nlohmann::json* member = Find(key);
+    if (member == nullptr) return;
+    if (!member->is_array()) {
+      Refuse(key, *member, "allowed: an array");
+      return;
+    }
+    for (size_t i = 0; i < member->size(); ++i) {
+      const nlohmann::json& word = (*member)[i];
+      const std::optional<T> found =
+          word.is_string() ? FindChoice(TextOf(word), choices) : std::nullopt;
+      if (found) {
+        take(*found);
+      } else {
+        RefuseWord(ElementOf(key, i), word, NamesOf(choices));
+      }
+    }
+  }
+
   bool Has(std::string_view key) const { return json_.is_object() && json_.contains(key); }
   // Complains when the member is absent.
   void Require(std::string_view key);
@@ -113,6 +134,7 @@ class ObjectReader {
   bool Refuse(std::string_view key, const nlohmann::json& value, std::string_view allowed,
               std::string next_step = "");
   std::string PathOf(std::string_view key) const;
+  static std::string ElementOf(std::string_view key, size_t index);
 
   const nlohmann::json& json_;
   const std::string path_;

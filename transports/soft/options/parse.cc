@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::string_view kSoft = "soft";
 constexpr std::string_view kConfigKey = "config";
+constexpr std::string_view kDefectKey = "defect";
 constexpr size_t kMaxStringBytes = 8192;
 
 template <class T, class U>
@@ -70,6 +71,17 @@ bool SetDelay(std::string_view text, Draft& draft) {
 bool SetSeed(std::string_view text, Draft& draft) {
   return Store(CountFromText(text, 0, UINT64_MAX), draft.options.fault.seed);
 }
+bool SetDefects(std::string_view text, Draft& draft) {
+  draft.options.defects = {};  // the string goes before the file
+  while (true) {
+    const size_t plus = text.find('+');
+    const std::optional<Defect> defect = DefectOf(text.substr(0, plus));
+    if (!defect) return false;
+    draft.options.defects.Add(*defect);
+    if (plus == text.npos) return true;
+    text.remove_prefix(plus + 1);
+  }
+}
 bool SetPcap(std::string_view text, Draft& draft) {
   draft.options.pcap_path = text;
   return IsPath(text);
@@ -82,7 +94,7 @@ struct Key {
   bool (*set)(std::string_view text, Draft& draft);  // false: the value is not allowed
   std::string_view allowed;
 };
-constexpr std::array<Key, 15> kKeys = {{
+constexpr std::array<Key, 16> kKeys = {{
     {"link", SetLink, kLinkAllowed},
     {"addr", SetAddress, kAddressAllowed},
     {"gso", SetGso, "allowed: auto, on or off"},
@@ -97,6 +109,7 @@ constexpr std::array<Key, 15> kKeys = {{
     {"delay", SetDelay, kDelayAllowed},
     {"seed", SetSeed, "allowed: 0 to 18446744073709551615"},
     {"pcap", SetPcap, kPathAllowed},
+    {kDefectKey, SetDefects, "allowed, joined by +: "},
     {kConfigKey, CheckConfig, kPathAllowed},
 }};
 
@@ -112,7 +125,14 @@ std::vector<std::string_view> WordsOf(std::string_view key) {
   if (key == "link") return NamesOf<LinkKind>(kLinks);
   if (key == "gso") return NamesOf<UdpGso>(kGsoChoices);
   if (key == "profile") return NamesOf<Profile>(kProfiles);
+  if (key == kDefectKey) return NamesOf<Defect>(kDefectChoices);
   return {};
+}
+
+std::string AllowedOf(const Key& key) {
+  std::string allowed(key.allowed);
+  if (key.name == kDefectKey) allowed += Listed(WordsOf(key.name));
+  return allowed;
 }
 
 struct Item {
@@ -139,7 +159,7 @@ Expected<Item> ReadItem(std::string_view text) {
     return Fail(StringError("unknown key " + Quoted(name), keys, Suggestion(name, KeyNames())));
   }
   if (equals == text.npos) {
-    return Fail(StringError(fmt::format("{} has no value", key->name), std::string(key->allowed),
+    return Fail(StringError(fmt::format("{} has no value", key->name), AllowedOf(*key),
                             fmt::format("write {}=VALUE", key->name)));
   }
   return Item{.key = &*key, .value = text.substr(equals + 1)};
@@ -167,8 +187,7 @@ Expected<std::vector<Item>> ReadItems(std::string_view text) {
 Status SetItem(const Item& item, Draft& draft) {
   if (item.key->set(item.value, draft)) return {};
   return Fail(StringError(fmt::format("{}={} is refused", item.key->name, Quoted(item.value)),
-                          std::string(item.key->allowed),
-                          Suggestion(item.value, WordsOf(item.key->name))));
+                          AllowedOf(*item.key), Suggestion(item.value, WordsOf(item.key->name))));
 }
 
 Error FileError(const std::string& path, std::string cause, int errno_value = 0) {

@@ -56,12 +56,14 @@ TEST(DeviceString, DefaultsAreThoseOfTheDocument) {
   EXPECT_EQ(options->profile, Profile::kIbta);
   EXPECT_FALSE(options->fault.Active());
   EXPECT_EQ(options->hooks, HookOptions{});
+  EXPECT_EQ(options->defects, Defects{});
 }
 
 TEST(DeviceString, TakesEveryKey) {
   const auto options = ParseDeviceString(
       "soft:link=memory,addr=10.0.0.7,gso=off,mtu=1024,inline=0,max_cqe=1,profile=rxe-6.1,drop=0.5,"
-      "duplicate=5%,reorder=0.01,corrupt=1e-3,delay=10us,seed=42,pcap=/tmp/a b.pcap",
+      "duplicate=5%,reorder=0.01,corrupt=1e-3,delay=10us,seed=42,pcap=/tmp/a b.pcap,"
+      "defect=no-fence+no-pd",
       NoConfig());
   ASSERT_TRUE(options) << options.error().ToText();
   EXPECT_EQ(options->link, LinkKind::kMemory);
@@ -79,11 +81,32 @@ TEST(DeviceString, TakesEveryKey) {
   EXPECT_EQ(options->fault.delay, nanoseconds(10'000));
   EXPECT_EQ(options->fault.seed, 42u);
   EXPECT_EQ(options->pcap_path, "/tmp/a b.pcap");
+  EXPECT_EQ(options->defects, (Defects{Defect::kNoFence, Defect::kNoPd}));
+}
+
+TEST(DeviceString, DefectsGoBeforeThoseOfTheFile) {
+  const auto options =
+      ParseDeviceString("soft:config=x,defect=no-pd", Config(R"({"defects": ["no-fence"]})"));
+  ASSERT_TRUE(options) << options.error().ToText();
+  EXPECT_EQ(options->defects, Defects{Defect::kNoPd});
+}
+
+TEST(DeviceString, RefusesADefectThatItDoesNotKnow) {
+  for (const char* text : {"soft:defect=no-fense", "soft:defect=", "soft:defect=no-fence+",
+                           "soft:defect=no-fence no-pd", "soft:defect"}) {
+    const auto options = ParseDeviceString(text, NoConfig());
+    ASSERT_FALSE(options) << text;
+    EXPECT_EQ(ExitCode(options.error().error_class), 1);
+    EXPECT_THAT(options.error().cause, HasSubstr("allowed, joined by +: no-rights, no-fence, "));
+    EXPECT_THAT(options.error().cause, HasSubstr(" or foreign-event"));
+  }
+  EXPECT_EQ(ParseDeviceString("soft:defect=no-fense", NoConfig()).error().next_step,
+            "write 'no-fence'");
 }
 
 constexpr char kKeys[] =
     "the keys are link, addr, gso, mtu, inline, max_cqe, profile, drop, duplicate, reorder, "
-    "corrupt, delay, seed, pcap or config.";
+    "corrupt, delay, seed, pcap, defect or config.";
 
 TEST(DeviceString, RefusesWhatItDoesNotUnderstand) {
   const std::string chance =

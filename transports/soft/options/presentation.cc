@@ -189,6 +189,11 @@ DeviceInfo MakeDeviceInfo(const SoftOptions& options, std::span<const GidSlot> t
   info.firmware = firmware;
   if (options.profile == Profile::kRxe61) info.imitates = "rxe";
   info.limits = options.limits.device;
+  if (options.defects.Has(Defect::kOverstatedLimits)) {
+    info.limits.max_qp_wr *= 2;
+    info.limits.max_cqe *= 2;
+    info.limits.max_sge *= 2;
+  }
   info.ports.push_back(MakePortInfo(options, table));
   return info;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "transports/device.h"
+#include "transports/soft/engine/defects.h"
 #include "transports/soft/engine/profile.h"
 #include "transports/soft/link/fault_options.h"
 #include "transports/soft/link/udp_gso.h"
@@ -88,6 +89,7 @@ struct SoftOptions {
   SoftPort port;
   FaultOptions fault;
   HookOptions hooks;
+  Defects defects;
 };
 
 }  // namespace verbscope::soft

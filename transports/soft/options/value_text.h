@@ -92,6 +92,13 @@ inline constexpr std::array<Choice<ibv_wc_opcode>, 9> kCompletionOpcodes = {
      {"LOCAL_INV", IBV_WC_LOCAL_INV},
      {"RECV", IBV_WC_RECV},
      {"RECV_RDMA_WITH_IMM", IBV_WC_RECV_RDMA_WITH_IMM}}};
+inline constexpr std::array<Choice<Defect>, kDefects.size()> kDefectChoices = [] {
+  std::array<Choice<Defect>, kDefects.size()> choices = {};
+  for (size_t i = 0; i < choices.size(); ++i) {
+    choices[i] = {.name = kDefects[i].name, .value = kDefects[i].defect};
+  }
+  return choices;
+}();
 // The names of ibv_wc_status without IBV_WC_, in order of value.
 extern const std::array<std::string_view, 24> kCompletionStatuses;
 
