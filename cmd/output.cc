@@ -115,8 +115,9 @@ int Output::Finish(bool text) {
   std::string out;
   if (options_.json) {
     out = RenderJson(record_);
-  } else if (text && (!record_.results.empty() || !record_.checks.empty() || record_.comparison ||
-                      (record_.command == "devices" && !record_.error))) {
+  } else if (text &&
+             (!record_.results.empty() || !record_.checks.empty() || record_.comparison ||
+              !record_.preflight.empty() || (record_.command == "devices" && !record_.error))) {
     out = TextReport(record_, options_);
   }
   if (const int error = WriteAll(STDOUT_FILENO, out); error != 0) {
