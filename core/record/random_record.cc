@@ -243,30 +243,21 @@ class Maker {
   }
 
   PreflightRow MakePreflight() {
-    PreflightRow row{.name = Text(), .status = Coin() ? "warn" : "skip", .about = Text()};
-    for (std::string* text : {&row.value, &row.file, &row.good, &row.symptom, &row.fix}) {
-      if (Coin()) *text = Text();
-    }
-    return row;
+    return {Text(), Coin() ? "warn" : "skip", Text(), Text(), Coin() ? Text() : "", Text(), "", ""};
   }
 
   DeviceResources MakeResources() {
-    DeviceResources resources{.device = Text()};
+    DeviceResources resources{.device = Text(), .unknown = {Coin() ? "srq" : "context"}};
     for (uint32_t i = 0, n = Below(3); i < n; ++i) {
       ResourceRow& row = resources.rows.emplace_back();
-      row.kind = Coin() ? "qp" : "cq";
-      for (std::optional<uint32_t>* number :
-           {&row.id, &row.pid, &row.context, &row.pd, &row.port, &row.rqpn, &row.rq_psn,
-            &row.sq_psn, &row.cqe, &row.rkey, &row.lkey}) {
+      row = {.kind = Coin() ? "qp" : "cq", .owner = Coin() ? "user" : "", .name = Text()};
+      row.users = row.length_bytes = MaybeInt<uint64_t>();
+      row.type = row.state = row.poll_context = Coin() ? Text() : "";
+      for (auto number : {&row.id, &row.pid, &row.context, &row.pd, &row.port, &row.rqpn,
+                          &row.rq_psn, &row.sq_psn, &row.cqe, &row.rkey, &row.lkey}) {
         *number = MaybeInt<uint32_t>();
       }
-      row.users = MaybeInt<uint64_t>();
-      row.length_bytes = MaybeInt<uint64_t>();
-      for (std::string* text : {&row.owner, &row.name, &row.type, &row.state, &row.poll_context}) {
-        if (Coin()) *text = Text();
-      }
     }
-    if (Coin()) resources.unknown.push_back("srq");
     return resources;
   }
 
