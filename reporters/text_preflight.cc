@@ -58,9 +58,9 @@ void DrawSummary(const std::vector<PreflightRow>& rows, Canvas& canvas) {
   const PreflightRow* first = FirstToFix(rows);
   if (first == nullptr) return canvas.Labelled("summary", CountsText(rows) + "; nothing to fix");
   canvas.Labelled("summary", CountsText(rows));
-  canvas.Labelled("fix first",
-                  fmt::format("{} of {}: {}", canvas.Safe(first->name), canvas.Safe(first->about),
-                              canvas.Safe(first->fix)),
+  canvas.Labelled("first",
+                  fmt::format("fix {} of {}: {}", canvas.Safe(first->name),
+                              canvas.Safe(first->about), canvas.Safe(first->fix)),
                   PreflightInk(first->status));
 }
 

@@ -61,7 +61,7 @@ with case("FaultsAreFoundAndHealthyHostsAreNot"):
 
 with case("TheTextNamesWhatToFixFirst"):
     result = run("doctor", "--root", root("fault-memlock"))
-    expect(result.code == 3 and "FAIL" in result.out and "fix first" in result.out, str(result))
+    expect(result.code == 3 and "FAIL" in result.out and "first    fix" in result.out, str(result))
     expect("ulimit -l unlimited" in result.out and "ENOMEM" in result.out, result.out)
     expect("(why: --verbose)" in result.out, result.out)
     expect("for root" in run("doctor", "--root", root("mlx5"), "--verbose").out, "no reason of a skip")
@@ -94,7 +94,7 @@ with case("ADocumentBecomesTheSameText"):
     path = FOLDER / "doctor.json"
     expect(run("doctor", "--root", root("fault-mtu"), "--json-file", path).code == 0, "doctor")
     result = run("report", path)
-    expect("netdev-mtu" in result.out and "fix first" in result.out, str(result))
+    expect("netdev-mtu" in result.out and "first    fix" in result.out, str(result))
 
 with case("ResourcesAreAListAlsoWithoutADevice"):
     result = run("devices", "--resources", "--json")
