@@ -2,10 +2,12 @@
 """devices --resources and doctor on the kernel's rxe device: the objects of a run that goes on are listed with their
 process, depth and state, those of the kernel with its module, and they are gone afterwards. Budget: 40 s."""
 
+import pathlib
 import time
 
 from harness import *
 
+NAME = pathlib.Path(BINARY).name[:15]  # as the kernel cuts it
 DEPTH = 300  # receives of the run: its CQs have at least as many entries
 
 
@@ -42,7 +44,7 @@ with case("ARunShowsItsObjectsWithItsProcess"):
                 mine = {kind: of(rows, kind, pid=process.pid) for kind in ("context", "pd", "cq", "qp", "mr")}
                 for kind, found in mine.items():
                     expect(found, f"no {kind} of process {process.pid}: {rows}")
-                    expect(all(row["owner"] == "user" and row["name"] == "verbscope"[:15] for row in found), str(found))
+                    expect(all(row["owner"] == "user" and row["name"] == NAME for row in found), str(found))
                 expect(max(row["cqe"] for row in mine["cq"]) >= DEPTH, f"no CQ is that deep: {mine['cq']}")
                 expect(all(row["poll_context"] is None for row in mine["cq"]), str(mine["cq"]))
                 expect(mine["qp"][0]["type"] == "RC" and mine["qp"][0]["rqpn"], str(mine["qp"]))
@@ -52,7 +54,7 @@ with case("ARunShowsItsObjectsWithItsProcess"):
             ends = {row["id"]: row["rqpn"] for row in of(rows, "qp", owner="user", type="RC")}
             expect(all(ends.get(peer) == qpn for qpn, peer in ends.items()), f"QPs do not name each other: {ends}")
             text = run("devices", "--resources").out
-            expect(f"{client.pid} (verbscope)" in text and "kernel (ib_core)" in text, text)
+            expect(f"{client.pid} ({NAME})" in text and "kernel (ib_core)" in text, text)
             client.signal(signal.SIGINT)
             client.wait(20)
 
