@@ -24,6 +24,7 @@ Command AddAb(CLI::App& app, DeviceProvider& provider);
 Command AddCqOverrun(CLI::App& app, DeviceProvider& provider);
 Command AddCqScale(CLI::App& app, DeviceProvider& provider);
 Command AddDevices(CLI::App& app, DeviceProvider& provider);
+Command AddDoctor(CLI::App& app);
 Command AddEventVsPoll(CLI::App& app, DeviceProvider& provider);
 Command AddImm(CLI::App& app, DeviceProvider& provider);
 std::vector<Command> AddMeasuringCommands(CLI::App& app, DeviceProvider& provider);

@@ -24,6 +24,8 @@ class HostDevices final : public DeviceProvider {
   // The real devices, then the soft one.
   Expected<std::vector<DeviceSummary>> List() override { return ListFor("soft"); }
   Expected<std::vector<DeviceSummary>> ListFor(const std::string& device) override;
+  // The soft device lives in this process: the kernel knows nothing of it.
+  Expected<std::vector<DeviceResources>> Resources() override { return real_.Resources(); }
   Expected<std::unique_ptr<Device>> Open(const std::string& name) override {
     return OpenFor(name, {});
   }

@@ -99,6 +99,7 @@ int Main(const std::vector<std::string>& argv) {
   commands.push_back(AddCompare(app));
   commands.push_back(AddServe(app, provider));
   commands.push_back(AddDevices(app, provider));
+  commands.push_back(AddDoctor(app));
   commands.push_back(AddReport(app));
   commands.push_back(AddAb(app, provider));
   const bool known = argv.size() < 2 || argv[1].starts_with("-") ||

@@ -116,7 +116,7 @@ int Output::Finish(bool text) {
   if (options_.json) {
     out = RenderJson(record_);
   } else if (text && (!record_.results.empty() || !record_.checks.empty() || record_.comparison ||
-                      !record_.catalog.empty() ||
+                      !record_.catalog.empty() || !record_.preflight.empty() ||
                       (record_.command == "devices" && !record_.error))) {
     out = TextReport(record_, options_);
   }

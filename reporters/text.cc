@@ -142,6 +142,7 @@ std::string RenderText(const Record& record, const TextOptions& options) {
   if (!record.comparison || !record.results.empty()) DrawSides(record, canvas);
   // Single runs of sets that are compared are for whoever asks for all.
   if (!record.comparison || options.verbose) DrawResults(record, canvas);
+  DrawPreflight(record.preflight, canvas);
   DrawChecks(record.checks, canvas);
   DrawGates(record.gates, canvas);
   if (record.comparison) DrawComparison(*record.comparison, canvas);

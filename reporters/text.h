@@ -16,8 +16,8 @@ namespace verbscope {
 // The report of a run. Several results become a table of one line each, unless verbose.
 std::string RenderText(const Record& record, const TextOptions& options = {});
 
-// The list of the `devices` command, one block per device with its ports and GID tables; empty when
-// there is no device.
+// The list of the `devices` command, one block per device with its ports and GID tables, and the
+// objects in use where they were asked for; empty when there is no device.
 std::string RenderDevices(const Record& record, const TextOptions& options = {});
 
 }  // namespace verbscope

@@ -5,6 +5,7 @@
 
 #include "reporters/text.h"
 #include "reporters/text_canvas.h"
+#include "reporters/text_parts.h"
 
 namespace verbscope {
 namespace {
@@ -81,6 +82,9 @@ std::string RenderDevices(const Record& record, const TextOptions& options) {
     if (!summary.error->next_step.empty()) {
       canvas.Labelled("next", canvas.Safe(summary.error->next_step));
     }
+  }
+  if (record.resources) {
+    for (const DeviceResources& resources : *record.resources) DrawResources(resources, canvas);
   }
   return canvas.Take();
 }

@@ -59,6 +59,12 @@ void DrawOverrun(const std::vector<Result>& results, Canvas& canvas);
 // text_gates.cc: a line per assertion, and one per result that it did not pass.
 void DrawGates(const std::vector<GateRow>& gates, Canvas& canvas);
 
+// text_preflight.cc: the rows of doctor by what they are about, and what to fix first.
+void DrawPreflight(const std::vector<PreflightRow>& rows, Canvas& canvas);
+
+// text_resources.cc: the objects in use on a device, a line each.
+void DrawResources(const DeviceResources& resources, Canvas& canvas);
+
 // text_comparison.cc: what differs, the verdict of each metric, where distributions moved.
 void DrawComparison(const Comparison& comparison, Canvas& canvas);
 

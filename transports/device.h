@@ -31,6 +31,7 @@
 
 #include "core/base/deadline.h"
 #include "core/base/error.h"
+#include "transports/resources.h"
 
 namespace verbscope {
 
@@ -340,6 +341,11 @@ class DeviceProvider {
   // ("soft:drop=1%") stands in it under just that name. kUsage when the string is not understood.
   virtual Expected<std::vector<DeviceSummary>> ListFor(const std::string& /*device*/) {
     return List();
+  }
+  // The verbs objects of every device of this kind that the kernel knows of, a row per device.
+  // Fails when the kernel cannot be asked. A device that is all in this process has none to list.
+  virtual Expected<std::vector<DeviceResources>> Resources() {
+    return std::vector<DeviceResources>();
   }
   // kSetup when there is no such device, it cannot be opened, or it is refused (iWARP).
   virtual Expected<std::unique_ptr<Device>> Open(const std::string& name) = 0;

@@ -4,10 +4,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
 #include <utility>
 
+#include "core/base/text_file.h"
 #include "core/host/affinity.h"
 #include "core/host/system_text.h"
 
@@ -15,10 +14,7 @@ namespace verbscope {
 namespace {
 
 // A small text file of the system; empty when it cannot be read.
-std::string ReadSystemFile(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+std::string ReadSystemFile(const std::string& path) { return ReadText(path).value_or(""); }
 
 std::string OsName(const utsname& system) {
   for (const char* path : {"/etc/os-release", "/usr/lib/os-release"}) {
@@ -30,8 +26,8 @@ std::string OsName(const utsname& system) {
 
 std::string CpuName(const utsname& system) {
   std::string name = CpuModelOf(ReadSystemFile("/proc/cpuinfo"));
-  // Boards described by a device tree: the text ends with a NUL.
-  if (name.empty()) name = ReadSystemFile("/proc/device-tree/model").c_str();
+  // Boards described by a device tree.
+  if (name.empty()) name = ReadSystemFile("/proc/device-tree/model");
   return name.empty() ? system.machine : name;
 }
 
@@ -39,9 +35,7 @@ std::string CpuName(const utsname& system) {
 std::string GovernorOf(const std::vector<int>& cpus) {
   const std::string path = fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor",
                                        cpus.empty() ? 0 : cpus.front());
-  std::string name = ReadSystemFile(path.c_str());
-  while (!name.empty() && name.back() == '\n') name.pop_back();
-  return name;
+  return ReadSystemFile(path);
 }
 
 }  // namespace

@@ -139,6 +139,12 @@ Expected<Comparison> ComparisonFromJson(const nlohmann::json& json);
 OrderedJson DeviceSummaryJson(const DeviceSummary& summary);
 Expected<DeviceSummary> DeviceSummaryFromJson(const nlohmann::json& json);
 
+// host_json.cc
+OrderedJson PreflightRowJson(const PreflightRow& row);
+Expected<PreflightRow> PreflightRowFromJson(const nlohmann::json& json);
+OrderedJson DeviceResourcesJson(const DeviceResources& resources);
+Expected<DeviceResources> DeviceResourcesFromJson(const nlohmann::json& json);
+
 }  // namespace verbscope
 
 #endif  // VERBSCOPE_CORE_RECORD_JSON_PARTS_H_

@@ -242,6 +242,25 @@ class Maker {
     return modes;
   }
 
+  PreflightRow MakePreflight() {
+    return {Text(), Coin() ? "warn" : "skip", Text(), Text(), Coin() ? Text() : "", Text(), "", ""};
+  }
+
+  DeviceResources MakeResources() {
+    DeviceResources resources{.device = Text(), .unknown = {Coin() ? "srq" : "context"}};
+    for (uint32_t i = 0, n = Below(3); i < n; ++i) {
+      ResourceRow& row = resources.rows.emplace_back();
+      row = {.kind = Coin() ? "qp" : "cq", .owner = Coin() ? "user" : "", .name = Text()};
+      row.users = row.length_bytes = MaybeInt<uint64_t>();
+      row.type = row.state = row.poll_context = Coin() ? Text() : "";
+      for (auto number : {&row.id, &row.pid, &row.context, &row.pd, &row.port, &row.rqpn,
+                          &row.rq_psn, &row.sq_psn, &row.cqe, &row.rkey, &row.lkey}) {
+        *number = MaybeInt<uint32_t>();
+      }
+    }
+    return resources;
+  }
+
   Error MakeError() {
     Error error;
     error.error_class = ErrorClass::kRun;
@@ -339,7 +358,7 @@ Record RandomRecord(std::mt19937_64& random, bool hostile) {
   Record record;
   record.tool_version = "0.1.0";
   record.tool_build = make.Text();
-  record.command = make.Coin() ? "devices" : "send-lat";
+  record.command = make.Coin() ? "devices" : make.Coin() ? "doctor" : "send-lat";
   for (uint32_t i = 0, n = make.Below(4); i < n; ++i) record.argv.push_back(make.Text());
   record.started_at = "2026-11-29T12:00:00Z";
   record.wall_s = make.Real();
@@ -369,6 +388,12 @@ Record RandomRecord(std::mt19937_64& random, bool hostile) {
   if (record.command == "devices") {
     for (uint32_t i = 0, n = make.Below(3); i < n; ++i) {
       record.devices.push_back(make.MakeSummary());
+    }
+    if (make.Coin()) record.resources.emplace().push_back(make.MakeResources());
+  }
+  if (record.command == "doctor") {
+    for (uint32_t i = 0, n = make.Below(4); i < n; ++i) {
+      record.preflight.push_back(make.MakePreflight());
     }
   }
   record.path_mtu_bytes = make.Coin() ? 4096 : 0;

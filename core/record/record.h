@@ -17,7 +17,9 @@
 #include "core/record/comparison.h"
 #include "core/record/gate_row.h"
 #include "core/record/point.h"
+#include "core/record/preflight.h"
 #include "transports/device.h"
+#include "transports/resources.h"
 
 namespace verbscope {
 
@@ -346,9 +348,11 @@ struct Record {
   std::optional<Comparison> comparison = {};  // commands `compare` and `ab` only
   std::vector<std::string> notices;
   std::optional<Error> error;
-  std::vector<DeviceSummary> devices;  // command `devices` only
-  uint32_t path_mtu_bytes = 0;         // 0: never connected
-  bool loopback = false;               // both ends on one host
+  std::vector<DeviceSummary> devices;                          // command `devices` only
+  std::optional<std::vector<DeviceResources>> resources = {};  // `devices --resources` only
+  std::vector<PreflightRow> preflight = {};                    // command `doctor` only
+  uint32_t path_mtu_bytes = 0;                                 // 0: never connected
+  bool loopback = false;                                       // both ends on one host
 };
 
 }  // namespace verbscope

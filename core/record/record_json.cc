@@ -122,6 +122,8 @@ OrderedJson ToJson(const Record& record) {
       {"remote", record.remote ? ToJson(*record.remote) : OrderedJson(nullptr)},
   };
   if (record.command == "devices") object["devices"] = ArrayOf(record.devices, DeviceSummaryJson);
+  if (record.resources) object["resources"] = ArrayOf(*record.resources, DeviceResourcesJson);
+  if (record.command == "doctor") object["preflight"] = ArrayOf(record.preflight, PreflightRowJson);
   object["results"] = ArrayOf(record.results, [](const Result& result) { return ToJson(result); });
   object["checks"] = ArrayOf(record.checks, [](const CheckRow& check) { return ToJson(check); });
   if (record.modes) object["modes"] = ModesJson(*record.modes);
@@ -158,6 +160,12 @@ Expected<Record> RecordFromJson(const json& object) {
   GetSides(fields, record);
   if (object.is_object() && object.contains("devices")) {
     GetRows(fields, "devices", DeviceSummaryFromJson, record.devices);
+  }
+  if (object.is_object() && object.contains("resources")) {
+    GetRows(fields, "resources", DeviceResourcesFromJson, record.resources.emplace());
+  }
+  if (object.is_object() && object.contains("preflight")) {
+    GetRows(fields, "preflight", PreflightRowFromJson, record.preflight);
   }
   GetRows(fields, "results", ResultFromJson, record.results);
   GetRows(fields, "checks", CheckRowFromJson, record.checks);

@@ -13,6 +13,21 @@ def is_worse(row):
     return row["gated"] and row["verdict"] == "worse"
 
 
+def preflight_problems(document):
+    rows = document.get("preflight", [])
+    for row in rows:
+        where = f"preflight {row['name']!r} of {row['about']}"
+        wrong = row["status"] in ("warn", "fail")
+        if wrong != bool(row["symptom"] and row["fix"]):
+            yield f"{where} is {row['status']}, with symptom {row['symptom']!r} and fix {row['fix']!r}"
+        if not row["value"] or not row["good"]:
+            yield f"{where} does not say what was read, or what is good"
+        if row["status"] == "fail" and document["verdict"] == "pass":
+            yield f"verdict is pass, but {where} failed"
+    if document["command"] == "doctor" and document["verdict"] == "pass" and not rows:
+        yield "verdict is pass, but there are no rows"
+
+
 def check_problems(document):
     rows = document["checks"]
     names = [row["name"] for row in rows]
@@ -25,6 +40,7 @@ def check_problems(document):
             yield f"check {row['name']!r} does not say what was expected and observed"
     failed = [row for kind in ("checks", "gates") for row in document[kind] if row["status"] == "fail"]
     failed += [row for row in document.get("comparison", {"rows": []})["rows"] if is_worse(row)]
+    failed += [row for row in document.get("preflight", []) if row["status"] == "fail"]
     undecided = [row for row in document["gates"] if row["status"] == "inconclusive"]
     if document["verdict"] == "fail" and not failed and not undecided:
         yield "verdict is fail, but no check and no gate failed, and nothing is worse"

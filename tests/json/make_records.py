@@ -276,6 +276,53 @@ def devices():
                     path_mtu_bytes=None, devices=[good, bad], wall_s=0.004)
 
 
+def resources():
+    """devices --resources: one of each kind, of a process and of the kernel."""
+    def row(kind, number, **members):
+        value = dict.fromkeys(("kind", "id", "owner", "pid", "name", "context", "pd", "port", "type", "state", "rqpn",
+                               "rq_psn", "sq_psn", "cqe", "users", "poll_context", "length_bytes", "rkey", "lkey"))
+        value.update(kind=kind, id=number, **members)
+        return value
+    user = {"owner": "user", "pid": 4711, "name": "verbscope"}
+    kernel = {"owner": "kernel", "name": "ib_core"}
+    objects = [
+        row("context", 0, **user), row("pd", 1, **kernel, users=2), row("pd", 5, **user, users=3, context=0),
+        row("cq", 1, **kernel, cqe=1023, users=2, poll_context="unbound-workqueue"),
+        row("cq", 6, **user, cqe=1024, users=2, context=0),
+        row("qp", 1, **kernel, port=1, type="GSI", state="RTS", pd=1, sq_psn=0),
+        row("qp", 17, **user, port=1, type="RC", state="RTS", pd=5, rqpn=18, rq_psn=1201, sq_psn=7733),
+        row("mr", 9, **user, pd=5, length_bytes=65536, rkey=6699, lkey=6699)]
+    document_ = devices()
+    document_.update(argv=["verbscope", "devices", "--resources"], resources=[
+        {"device": "rxe0", "objects": objects, "unknown": ["srq"]}])
+    return document_
+
+
+def doctor():
+    def row(name, status, about, value, **members):
+        value = {"name": name, "status": status, "about": about, "value": value, "file": None,
+                 "good": "as it should be", "symptom": None, "fix": None}
+        value.update(members)
+        return value
+    rows = [
+        row("devices", "ok", "host", "mlx5_0", file="/sys/class/infiniband"),
+        row("device-file", "ok", "mlx5_0", "uverbs0", file="/dev/infiniband/uverbs0"),
+        row("memlock", "fail", "host", "64 KiB", file="/proc/self/limits", good="unlimited",
+            symptom="ENOMEM from ibv_reg_mr, ibv_create_cq or ibv_create_qp with memory to spare",
+            fix="ulimit -l unlimited where the process starts"),
+        row("port-state", "ok", "mlx5_0 port 1", "4: ACTIVE, 5: LinkUp", file="/sys/class/infiniband/mlx5_0/ports/1/state"),
+        row("netdev-mtu", "warn", "mlx5_0 port 1", "1500, so RoCE packets carry 1024 bytes at most",
+            file="/sys/class/net/ens1f0np0/mtu", good="4200 or more", symptom="less bandwidth",
+            fix="ip link set ens1f0np0 mtu 9000, on both hosts and every switch port between"),
+        row("pfc-dscp-pause", "skip", "mlx5_0 port 1", "not in files: dcb pfc show dev ens1f0np0"),
+        row("governor", "ok", "host", "performance"),
+    ]
+    local = side("local", "node-a", True)
+    local.update(device=None, clock=None, pinned_cpus=[])
+    return document("doctor", argv=["verbscope", "doctor"], local=local, remote=None, path_mtu_bytes=None,
+                    verdict="fail", exit_code=3, preflight=rows, wall_s=0.02)
+
+
 def broken(rng):
     """Name and text of documents with one fault each; see validate_test.py for what names it."""
     good = document("send-lat", plan=plan("send-lat", [64]), results=[
@@ -320,7 +367,7 @@ def main():
     folder = sys.argv[1]
     good = {"send-lat": send_lat(rng), "sweep": sweep(rng), "write-bw": write_bw(),
             "few-samples": few_samples(rng), "broken-run": broken_run(rng), "no-device": no_device(),
-            "check": check(), "devices": devices(), "modes": modes(rng),
+            "check": check(), "devices": devices(), "resources": resources(), "doctor": doctor(), "modes": modes(rng),
             "compare": compare()}
     for name, value in good.items():
         write(folder, name, json.dumps(value, indent=1) + "\n")

@@ -23,7 +23,7 @@ import zlib
 import jsonschema
 
 from command_groups import cost_problems, overrun_problems, rnr_problems, scale_problems
-from judgements import check_problems, comparison_problems, gate_problems
+from judgements import check_problems, comparison_problems, gate_problems, preflight_problems
 
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "..", "..", "docs", "schema", "verbscope-1.schema.json")
@@ -345,6 +345,7 @@ def cross_problems(document):
     yield from verdict_problems(document)
     yield from identity_problems(document)
     yield from check_problems(document)
+    yield from preflight_problems(document)
     for gate in document["gates"]:
         yield from (f"gate {gate['expression']!r}: {problem}" for problem in gate_problems(gate))
     if "comparison" in document:

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "transports/ibverbs/causes.h"
+#include "transports/ibverbs/resources_netlink.h"
 
 namespace verbscope {
 namespace {
@@ -130,6 +131,10 @@ Expected<std::vector<DeviceSummary>> IbverbsProvider::List() {
     summaries.push_back(std::move(summary));
   }
   return summaries;
+}
+
+Expected<std::vector<DeviceResources>> IbverbsProvider::Resources() {
+  return ReadResources(options_.paths);
 }
 
 Expected<std::unique_ptr<Device>> IbverbsProvider::Open(const std::string& name) {

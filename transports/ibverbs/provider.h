@@ -25,6 +25,7 @@ class IbverbsProvider final : public DeviceProvider {
   // leaves out without a word (no device node in this container, no provider library) have a row
   // with the reason, after the others.
   Expected<std::vector<DeviceSummary>> List() override;
+  Expected<std::vector<DeviceResources>> Resources() override;
   Expected<std::unique_ptr<Device>> Open(const std::string& name) override;
 
  private:
