@@ -100,9 +100,9 @@ constexpr auto kTable = std::to_array<CounterMeaning>({
     // Work as usual.
     {"rcvd_pkts", kReceived, "RoCE packets received"},
     {"sent_pkts", kSent, "RoCE packets sent"},
-    {"rx_write_requests", kReceived, "WRITE requests received"},
-    {"rx_read_requests", kReceived, "READ requests received"},
-    {"rx_atomic_requests", kReceived, "Atomic requests received"},
+    {"rx_write_requests", kTraffic, "WRITE requests received"},
+    {"rx_read_requests", kTraffic, "READ requests received"},
+    {"rx_atomic_requests", kTraffic, "Atomic requests received"},
     {"ack_deferred", kTraffic, "ACKs that a later one stood for"},
     {"rdma_sends", kTraffic, "SENDs accepted"},
     {"rdma_recvs", kTraffic, "receives used"},
