@@ -229,7 +229,7 @@ TEST(DiagnosisTest, LinkAndCongestionAndDrops) {
 
 TEST(DiagnosisTest, AnInterruptionNeedsNoOtherCause) {
   Evidence evidence = Well();
-  evidence.error = Error{.error_class = ErrorClass::kInterrupted, .message = "interrupted"};
+  evidence.error.emplace().error_class = ErrorClass::kInterrupted;
   evidence.responder.counters["rx_icrc_encapsulated"] = 4;
   EXPECT_THAT(Diagnose(evidence), IsEmpty());
 }
