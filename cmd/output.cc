@@ -11,6 +11,7 @@
 
 #include "cmd/judgement_lines.h"
 #include "cmd/version.h"
+#include "core/causes/diagnosis.h"
 #include "core/host/host.h"
 #include "core/record/outcome.h"
 #include "core/record/record_json.h"
@@ -98,6 +99,7 @@ void Output::EndProgress() const {
 
 int Output::Fail(Error error, bool text) {
   SetError(std::move(error), record_);
+  AddCauses(record_);
   return Finish(text);
 }
 

@@ -114,12 +114,36 @@ void DrawCatalog(const std::vector<CatalogRow>& catalog, Canvas& canvas) {
   }
 }
 
+// What the error does not say itself: its own cause stands above.
+void DrawCauses(const Record& record, Canvas& canvas) {
+  const std::string stated = record.error ? record.error->cause : "";
+  bool first = true;
+  for (const CauseRow& row : record.causes) {
+    if (row.evidence.empty() && stated.find(row.cause) != stated.npos) continue;
+    if (first) canvas.Blank();
+    first = false;
+    const std::string where = row.side == "both" ? "" : fmt::format(" ({})", canvas.Safe(row.side));
+    canvas.Labelled("likely", canvas.Safe(row.cause) + where, Ink::kYellow);
+    if (!row.evidence.empty()) canvas.Labelled("", "seen: " + canvas.Safe(row.evidence));
+    if (!row.next_step.empty()) canvas.Labelled("", "next: " + canvas.Safe(row.next_step));
+  }
+}
+
+void DrawCounterNotes(const Record& record, Canvas& canvas) {
+  if (!record.counter_notes.empty()) canvas.Blank();
+  for (const CounterNote& note : record.counter_notes) {
+    canvas.Labelled("counter", fmt::format("{} {:+} ({}): {}", canvas.Safe(note.name), note.change,
+                                           canvas.Safe(note.side), canvas.Safe(note.meaning)));
+  }
+}
+
 void DrawEnd(const Record& record, Canvas& canvas) {
+  DrawCounterNotes(record, canvas);
   if (!record.notices.empty()) canvas.Blank();
   for (const std::string& notice : record.notices) {
     canvas.Labelled("notice", canvas.Safe(notice), Ink::kYellow);
   }
-  if (!record.error) return;
+  if (!record.error) return DrawCauses(record, canvas);
   const Error& error = *record.error;
   canvas.Blank();
   const std::string where = error.side == Side::kPeer ? "the peer says: " : "";
@@ -127,6 +151,7 @@ void DrawEnd(const Record& record, Canvas& canvas) {
   if (!error.status.empty()) canvas.Labelled("status", canvas.Safe(error.status));
   if (!error.cause.empty()) canvas.Labelled("cause", canvas.Safe(error.cause));
   if (!error.next_step.empty()) canvas.Labelled("next", canvas.Safe(error.next_step));
+  DrawCauses(record, canvas);
 }
 
 }  // namespace

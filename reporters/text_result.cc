@@ -182,11 +182,11 @@ void DrawIntervals(const std::vector<IntervalRow>& rows, Canvas& canvas) {
 }
 
 void DrawCounters(const Metrics& metrics, Canvas& canvas) {
+  // Those that matter stand at the end of the report with their meaning.
+  if (!canvas.options().verbose) return;
   std::vector<std::string> changed;
   for (const auto& [name, delta] : metrics.counters) {
-    if (delta != 0 || canvas.options().verbose) {
-      changed.push_back(fmt::format("{} {:+}", canvas.Safe(name), delta));
-    }
+    changed.push_back(fmt::format("{} {:+}", canvas.Safe(name), delta));
   }
   if (!changed.empty()) canvas.Labelled("counters", fmt::format("{}", fmt::join(changed, ", ")));
 }

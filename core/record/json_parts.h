@@ -3,6 +3,7 @@
 #define VERBSCOPE_CORE_RECORD_JSON_PARTS_H_
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -120,6 +121,16 @@ inline void GetPoint(JsonFields& fields, Point& point) {
 
 OrderedJson MetricsJson(const Metrics& metrics, ResultForm form);
 Expected<Metrics> MetricsFromJson(const nlohmann::json& json);
+
+// The member "counters", of metrics and of a side.
+OrderedJson CountersJson(const std::map<std::string, int64_t>& counters);
+void GetCounters(JsonFields& fields, std::map<std::string, int64_t>& counters);
+
+// causes_json.cc
+OrderedJson CauseJson(const CauseRow& row);
+Expected<CauseRow> CauseFromJson(const nlohmann::json& json);
+OrderedJson CounterNoteJson(const CounterNote& note);
+Expected<CounterNote> CounterNoteFromJson(const nlohmann::json& json);
 
 OrderedJson ModesJson(const ModeSummary& modes);
 Expected<ModeSummary> ModesFromJson(const nlohmann::json& json);

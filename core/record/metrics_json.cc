@@ -146,6 +146,14 @@ Expected<CostMetrics> CostFromJson(const json& object) {
   return Finish(fields, cost);
 }
 
+}  // namespace
+
+OrderedJson CountersJson(const std::map<std::string, int64_t>& counters) {
+  OrderedJson object = OrderedJson::object();
+  for (const auto& [name, change] : counters) object[ValidUtf8(name)] = change;
+  return object;
+}
+
 void GetCounters(JsonFields& fields, std::map<std::string, int64_t>& counters) {
   const json* object = fields.Object("counters");
   if (object == nullptr) return;
@@ -156,8 +164,6 @@ void GetCounters(JsonFields& fields, std::map<std::string, int64_t>& counters) {
   }
   if (!members.ok()) fields.Adopt(members.TakeError());
 }
-
-}  // namespace
 
 OrderedJson MetricsJson(const Metrics& metrics, ResultForm form) {
   OrderedJson object = OrderedJson::object();
@@ -173,8 +179,7 @@ OrderedJson MetricsJson(const Metrics& metrics, ResultForm form) {
   if (metrics.cost) object["cost"] = CostJson(*metrics.cost);
   if (metrics.scale) object["scale"] = ScaleJson(*metrics.scale);
   if (metrics.overrun) object["overrun"] = OverrunJson(*metrics.overrun);
-  OrderedJson& counters = object["counters"] = OrderedJson::object();
-  for (const auto& [name, delta] : metrics.counters) counters[ValidUtf8(name)] = delta;
+  object["counters"] = CountersJson(metrics.counters);
   return object;
 }
 

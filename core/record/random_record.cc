@@ -209,6 +209,7 @@ class Maker {
     });
     side.jitter_floor = Maybe(
         [this] { return JitterFloor{Real(), Below(9'000'000), Real(), Real(), Real(), Real()}; });
+    if (Coin()) side.counters = {{"out_of_sequence", Below(900)}, {"sent_pkts", Below(900)}};
     return side;
   }
 
@@ -385,6 +386,10 @@ Record RandomRecord(std::mt19937_64& random, bool hostile) {
   record.comparison = make.Maybe([&make] { return make.MakeComparison(); });
   record.modes = make.Maybe([&make] { return make.MakeModes(); });
   record.error = make.Maybe([&make] { return make.MakeError(); });
+  for (uint32_t i = 0, n = make.Below(4); i < n; ++i) {
+    record.causes.push_back({make.Text(), make.Coin() ? make.Text() : "", make.Text(), "both"});
+    record.counter_notes.push_back({"responder", make.Text(), make.Below(900), make.Text()});
+  }
   if (record.command == "devices") {
     for (uint32_t i = 0, n = make.Below(3); i < n; ++i) {
       record.devices.push_back(make.MakeSummary());

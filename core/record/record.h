@@ -249,6 +249,28 @@ struct SideRecord {
   std::optional<DeviceRecord> device;
   std::optional<ClockRecord> clock;
   std::optional<JitterFloor> jitter_floor = {};
+  // What its device counted over the whole session, set-up and warm-up included; empty: nothing is
+  // known. In the document since it also explains a run that broke before it measured.
+  std::map<std::string, int64_t> counters = {};
+};
+
+// A likely cause of what a run shows, most likely first in the record: a failure, or a sign of
+// trouble in a run that passed. Made by core/causes from what both sides know.
+struct CauseRow {
+  std::string cause;
+  std::string evidence = {};   // what speaks for it; empty: the error alone
+  std::string next_step = {};  // empty: nothing to try
+  std::string side = "both";   // where it lies or was seen: requester, responder, both or local
+  friend bool operator==(const CauseRow&, const CauseRow&) = default;
+};
+
+// A device counter that moved during the session and whose rise is a sign of trouble.
+struct CounterNote {
+  std::string side;  // "requester", "responder"
+  std::string name;
+  int64_t change = 0;
+  std::string meaning;  // in plain words, what the rise says
+  friend bool operator==(const CounterNote&, const CounterNote&) = default;
 };
 
 // One of several questions that a check asks.
@@ -348,7 +370,9 @@ struct Record {
   std::optional<Comparison> comparison = {};  // commands `compare` and `ab` only
   std::vector<std::string> notices;
   std::optional<Error> error;
-  std::vector<DeviceSummary> devices;                          // command `devices` only
+  std::vector<CauseRow> causes = {};            // at most three, most likely first
+  std::vector<CounterNote> counter_notes = {};  // a handful, those that say most first
+  std::vector<DeviceSummary> devices;           // command `devices` only
   std::optional<std::vector<DeviceResources>> resources = {};  // `devices --resources` only
   std::vector<PreflightRow> preflight = {};                    // command `doctor` only
   uint32_t path_mtu_bytes = 0;                                 // 0: never connected

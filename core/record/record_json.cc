@@ -135,6 +135,8 @@ OrderedJson ToJson(const Record& record) {
   if (record.comparison) object["comparison"] = ComparisonJson(*record.comparison);
   object["notices"] = TextsJson(record.notices);
   object["error"] = record.error ? ToJson(*record.error) : OrderedJson(nullptr);
+  object["causes"] = ArrayOf(record.causes, CauseJson);
+  object["counter_notes"] = ArrayOf(record.counter_notes, CounterNoteJson);
   return object;
 }
 
@@ -181,6 +183,13 @@ Expected<Record> RecordFromJson(const json& object) {
   fields.GetArray("notices", record.notices, kMaxRows);
   for (std::string& notice : record.notices) notice = Printable(notice, kMaxTextBytes);
   GetObject(fields, "error", ErrorFromJson, record.error);
+  // Documents of before these members came are read all the same.
+  if (object.is_object() && object.contains("causes")) {
+    GetRows(fields, "causes", CauseFromJson, record.causes);
+  }
+  if (object.is_object() && object.contains("counter_notes")) {
+    GetRows(fields, "counter_notes", CounterNoteFromJson, record.counter_notes);
+  }
   return Finish(fields, std::move(record));
 }
 

@@ -52,7 +52,8 @@ TEST(RecordJsonTest, TheEmptyRecordHasTheWholeEnvelope) {
   const ordered_json document = ToJson(Record{});
   for (const char* key : {"schema_version", "tool", "command", "argv", "started_at", "wall_s",
                           "verdict", "exit_code", "loopback", "path_mtu_bytes", "plan", "local",
-                          "remote", "results", "checks", "gates", "notices", "error"}) {
+                          "remote", "results", "checks", "gates", "notices", "error",
+                          "causes", "counter_notes"}) {
     EXPECT_TRUE(document.contains(key)) << key;
   }
   EXPECT_EQ(document["schema_version"], 1);

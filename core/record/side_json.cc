@@ -120,7 +120,7 @@ Expected<JitterFloor> FloorFromJson(const json& object) {
 }  // namespace
 
 OrderedJson ToJson(const SideRecord& side) {
-  return {
+  OrderedJson object = {
       {"role", Name(side.role)},
       {"host", TextOrNull(side.host)},
       {"os", TextOrNull(side.os)},
@@ -132,6 +132,8 @@ OrderedJson ToJson(const SideRecord& side) {
       {"clock", side.clock ? ClockJson(*side.clock) : OrderedJson(nullptr)},
       {"jitter_floor", side.jitter_floor ? FloorJson(*side.jitter_floor) : OrderedJson(nullptr)},
   };
+  if (!side.counters.empty()) object["counters"] = CountersJson(side.counters);
+  return object;
 }
 
 Expected<SideRecord> SideFromJson(const json& object) {
@@ -148,6 +150,7 @@ Expected<SideRecord> SideFromJson(const json& object) {
   GetObject(fields, "device", DeviceFromJson, side.device);
   GetObject(fields, "clock", ClockFromJson, side.clock);
   GetObject(fields, "jitter_floor", FloorFromJson, side.jitter_floor);
+  if (object.is_object() && object.contains("counters")) GetCounters(fields, side.counters);
   return Finish(fields, std::move(side));
 }
 

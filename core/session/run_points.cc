@@ -51,9 +51,12 @@ Status RunPoints(LoopRole role, SideState& side, const Plan& plan, PeerLink& lin
 
 Status EndRun(Status status, SideState& side, PeerLink& link, const SessionContext& context,
               Deadline deadline, Farewell& farewell, Record& record) {
+  if (side.counters) side.record.counters = side.counters->Changes();
   if (!status) {
-    status = Fail(farewell.Conclude(
-        OwnInterruptFirst(std::move(status.error()), context.interrupt.raised())));
+    status = Fail(
+        farewell.Conclude(OwnInterruptFirst(std::move(status.error()), context.interrupt.raised()),
+                          side.record.counters));
+    if (record.remote) record.remote->counters = farewell.PeerCounters();
   }
   FinishSide(side, context);
   record.local = side.record;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -199,6 +200,7 @@ Status RunScenarios(LoopRole role, SideState& side, const Plan& plan, PeerLink& 
 Status RunWork(LoopRole role, SideState& side, const Plan& plan, PeerLink& link,
                const SessionContext& context, Deadline deadline, Farewell& farewell,
                Record& record) {
+  side.counters = std::make_unique<DeviceCounters>(*side.device, side.port.number);
   const auto run = FindStepCommand(plan.command) != nullptr ? RunScenarios
                    : plan.command == kEventVsPoll           ? RunModes
                                                             : RunPoints;

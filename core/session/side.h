@@ -15,6 +15,7 @@
 #include "core/record/record.h"
 #include "core/selection/control_path.h"
 #include "core/session/context.h"
+#include "core/session/device_counters.h"
 #include "transports/device.h"
 
 namespace verbscope {
@@ -43,6 +44,7 @@ struct SideState {
   bool same_host = false;   // both ends use this host's CPUs
   bool shares_cpu = false;  // both ends poll on this host, on too few CPUs
   SideRecord record = {};
+  std::unique_ptr<DeviceCounters> counters = {};  // since the work of the session began
 
   PathOptions Path() const {
     return {

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "core/record/record_json.h"
+
 namespace verbscope {
 namespace {
 
@@ -98,12 +100,27 @@ void DrainCompletions(const Endpoint& endpoint, CompletionLog& log, Deadline dea
   } while (!real && !deadline.Passed());
 }
 
-Error Farewell::Conclude(Error own) {
+std::map<std::string, int64_t> Farewell::PeerCounters() const {
+  constexpr size_t kMostCounters = 1024;
+  constexpr size_t kMostNameBytes = 128;
+  std::map<std::string, int64_t> counters;
+  const nlohmann::json evidence = link_.AbortEvidence();
+  const auto object = evidence.find("counters");
+  if (object == evidence.end() || !object->is_object() || object->size() > kMostCounters) return {};
+  for (const auto& [name, change] : object->items()) {
+    if (!change.is_number_integer()) continue;
+    counters[Printable(name, kMostNameBytes)] = change.get<int64_t>();
+  }
+  return counters;
+}
+
+Error Farewell::Conclude(Error own, const std::map<std::string, int64_t>& counters) {
   constexpr std::chrono::milliseconds kLastWords(700);
   if (said_) return own;
   said_ = true;
   // Even a peer that told us first, or that broke the rules, is told what we make of it.
-  link_.SendAbort(own);
+  link_.SendAbort(own,
+                  counters.empty() ? nlohmann::json() : nlohmann::json{{"counters", counters}});
   if (own.side == Side::kPeer) return own;
   if (own.error_class == ErrorClass::kInterrupted) return own;
   // The peer answers with its own first error or just leaves.

@@ -3,7 +3,10 @@
 #ifndef VERBSCOPE_CORE_SESSION_STEPS_H_
 #define VERBSCOPE_CORE_SESSION_STEPS_H_
 
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 
 #include "core/base/deadline.h"
@@ -46,8 +49,11 @@ void DrainCompletions(const Endpoint& endpoint, CompletionLog& log, Deadline dea
 class Farewell {
  public:
   explicit Farewell(PeerLink& link) : link_(link) {}
-  // After the first call the link is of no use, and further calls return `own` as it is.
-  Error Conclude(Error own);
+  // After the first call the link is of no use, and further calls return `own` as it is. The peer
+  // gets the counters of this side's device too: what it saw of the fault.
+  Error Conclude(Error own, const std::map<std::string, int64_t>& counters = {});
+  // The peer's, from its own last words; empty when it said none.
+  std::map<std::string, int64_t> PeerCounters() const;
 
  private:
   PeerLink& link_;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/causes/diagnosis.h"
 #include "core/plan/operation.h"
 #include "core/plan/step_commands.h"
 #include "core/record/outcome.h"
@@ -81,9 +82,13 @@ void SetVerdict(Record& record, OnInconclusive policy) {
   TakeVerification(record);
   const bool steps = record.plan && FindStepCommand(record.plan->command) != nullptr;
   if (!record.error) steps ? JudgeChecks(record) : JudgeSamples(record);
-  if (record.error) return SetError(*record.error, record);
-  SetOutcome(record.verdict, record);
-  CountGates(policy, record);
+  if (record.error) {
+    SetError(*record.error, record);
+  } else {
+    SetOutcome(record.verdict, record);
+    CountGates(policy, record);
+  }
+  AddCauses(record);
 }
 
 }  // namespace verbscope

@@ -145,6 +145,7 @@ Expected<json> PeerLink::Receive(std::string_view type, Deadline deadline) {
     if (got == type) return std::move(next.frame);
     if (got != "abort") return Fail(Unexpected(type, got));
     abort_ = AbortError(next.frame);
+    evidence_ = next.frame.value("evidence", json());
   }
   if (abort_) return Fail(*abort_);
   if (loss_) return Fail(*loss_);
@@ -223,9 +224,18 @@ void PeerLink::SetOnTick(std::function<void()> fn) {
   wake_.Notify();
 }
 
-void PeerLink::SendAbort(const Error& error) {
-  [[maybe_unused]] const Status sent = SendWithTurn(
-      {{"type", "abort"}, {"error", ErrorToWire(error)}}, Deadline::After(kAbortTimeout));
+void PeerLink::SendAbort(const Error& error, const json& evidence) {
+  json frame = {{"type", "abort"}, {"error", ErrorToWire(error)}};
+  if (!evidence.is_null()) frame["evidence"] = evidence;
+  [[maybe_unused]] const Status sent = SendWithTurn(frame, Deadline::After(kAbortTimeout));
+}
+
+json PeerLink::AbortEvidence() const {
+  const std::lock_guard lock(mutex_);
+  for (const Queued& queued : queue_) {
+    if (TypeOf(queued.frame) == "abort") return queued.frame.value("evidence", json());
+  }
+  return evidence_;
 }
 
 std::optional<Error> PeerLink::QueuedAbort() const {

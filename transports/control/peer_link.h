@@ -94,8 +94,11 @@ class PeerLink {
   // heartbeat is due.
   void SetOnTick(std::function<void()> fn);
 
-  // Tells the peer why this side gives up. Best effort within 500 ms.
-  void SendAbort(const Error& error);
+  // Tells the peer why this side gives up, and what else may explain it: any JSON, null for
+  // nothing. Best effort within 500 ms.
+  void SendAbort(const Error& error, const nlohmann::json& evidence = nullptr);
+  // What came with the peer's abort, unchecked; null: nothing, or no abort came.
+  nlohmann::json AbortEvidence() const;
   // Says goodbye and waits for the peer's goodbye or end of file: after it an end is no loss.
   // Frames that nobody received are dropped; an abort among them is the error. Ignores the
   // interrupt.
@@ -151,6 +154,7 @@ class PeerLink {
   size_t queued_bytes_ = 0;
   std::optional<Error> loss_;
   std::optional<Error> abort_;  // received and handed out
+  nlohmann::json evidence_;     // that came with it
   bool ended_ = false;          // nothing more comes: lost, or closed after a goodbye
   bool goodbye_sent_ = false;
   bool peer_goodbye_ = false;

@@ -55,6 +55,11 @@ constexpr std::array kRows = {
         EINVAL,
         {"the device has no port of this number", "choose one of its ports with --ib-port"}},
 
+    Row{VerbCall::kAllocPd,
+        ENOMEM,
+        {"the device has no free protection domain, or the kernel no memory",
+         "close other RDMA programs on this device"}},
+
     // Memory.
     Row{VerbCall::kRegMr,
         ENOMEM,
@@ -201,7 +206,26 @@ constexpr std::array kRows = {
         {"the QP is still attached to a multicast group or a flow",
          "detach it first; this is a bug of verbscope"}},
 
-    // Any call.
+    // Any call. Rows of a call above say more; these see to it that no errno of the set-up verbs is
+    // left without a word.
+    Row{std::nullopt,
+        EINVAL,
+        {"the device or its driver refuses an argument, and does not say which",
+         "compare what was asked with the limits that `verbscope devices` shows; compare the "
+         "versions of rdma-core and of the kernel driver"}},
+    Row{std::nullopt,
+        ETIMEDOUT,
+        {"the firmware of the device did not answer a command in time",
+         "see the kernel log (dmesg); the device may need a reset"}},
+    Row{std::nullopt,
+        EBUSY,
+        {"the device is being reset, or what the call needs is in use",
+         "wait a moment and try again; see the kernel log (dmesg)"}},
+    Row{std::nullopt,
+        EFAULT,
+        {"the kernel could not read or write memory of this process: the provider library and the "
+         "kernel driver do not fit each other",
+         "install versions of rdma-core and of the kernel driver that belong together"}},
     Row{std::nullopt,
         EAGAIN,
         {"the container's limit of RDMA objects (rdma cgroup) is reached, or the device is out of "

@@ -59,6 +59,34 @@ TEST(CausesTest, ARowOfTheCallGoesBeforeTheGeneralOne) {
   EXPECT_NE(of_call->cause, general->cause);
 }
 
+// What the manual pages name, and the kernel's uverbs layer and its drivers return, for the verbs
+// that build a run.
+TEST(CausesTest, NoErrnoOfASetUpVerbIsWithoutAText) {
+  constexpr VerbCall kSetUp[] = {VerbCall::kGetDeviceList,
+                                 VerbCall::kOpenDevice,
+                                 VerbCall::kQueryDevice,
+                                 VerbCall::kQueryPort,
+                                 VerbCall::kAllocPd,
+                                 VerbCall::kRegMr,
+                                 VerbCall::kCreateCompChannel,
+                                 VerbCall::kCreateCq,
+                                 VerbCall::kModifyCq,
+                                 VerbCall::kCreateQp,
+                                 VerbCall::kModifyQp,
+                                 VerbCall::kModifyQpToRtr,
+                                 VerbCall::kQueryQp};
+  constexpr int kErrnos[] = {EINVAL, ENOMEM,    EAGAIN, EPERM,  EACCES, ENOSYS, EOPNOTSUPP,
+                             ENODEV, ETIMEDOUT, EBUSY,  EFAULT, ENOSPC, EMFILE, EIO};
+  for (const VerbCall call : kSetUp) {
+    for (const int errno_value : kErrnos) {
+      const auto cause = FindCause(call, errno_value);
+      ASSERT_TRUE(cause) << FunctionName(call) << " " << ErrnoText(errno_value);
+      EXPECT_FALSE(cause->cause.empty()) << FunctionName(call);
+      EXPECT_FALSE(cause->next_step.empty()) << FunctionName(call);
+    }
+  }
+}
+
 TEST(CausesTest, AnUnknownErrnoHasNoInventedCause) {
   EXPECT_FALSE(FindCause(VerbCall::kCreateQp, EXDEV));
   const Error error = VerbError(VerbCall::kCreateQp, "device=rxe0", EXDEV);

@@ -18,8 +18,11 @@ std::chrono::milliseconds CounterLifespan(const SystemPaths& paths, std::string_
                                           int port);
 
 // Those of ports/N/counters, ports/N/hw_counters and of the device's own hw_counters, by name
-// within each folder; what is no number is left out. A name that stands in several folders is kept
-// once, the port's before the device's. port_xmit_data and port_rcv_data are in units of 4 bytes.
+// within each folder, and errors, drops and carrier changes of the port's netdev as "netdev.NAME";
+// what is no number is left out. A name that stands in several folders is kept once, the port's
+// before the device's. The kernel's port_xmit_data and port_rcv_data are in units of 4 bytes
+// (kernel documentation, sysfs-class-infiniband): here they are port_xmit_data_bytes and
+// port_rcv_data_bytes, in bytes modulo 2^64. port_xmit_wait stays in the device's ticks.
 std::vector<DeviceCounter> ReadPortCounters(const SystemPaths& paths, std::string_view device,
                                             int port);
 

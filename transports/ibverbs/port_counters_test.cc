@@ -29,9 +29,35 @@ TEST_F(PortCountersTest, OfPortAndDevice) {
   Write("sys/class/infiniband/mlx5_0/hw_counters/page_faults", "3\n");
   Write("sys/class/infiniband/mlx5_0/ports/2/hw_counters/out_of_sequence", "9\n");
   const std::vector<DeviceCounter> expected = {
-      {"out_of_sequence", 812}, {"port_rcv_data", UINT64_MAX}, {"page_faults", 3}};
+      {"out_of_sequence", 812}, {"port_rcv_data_bytes", UINT64_MAX - 3}, {"page_faults", 3}};
   EXPECT_EQ(ReadPortCounters(Paths(), "mlx5_0", 1), expected);
   EXPECT_TRUE(ReadPortCounters(Paths(), "mlx5_1", 1).empty());
+}
+
+// Twelve words on the way over the end of 64 bits are 48 bytes.
+TEST_F(PortCountersTest, WordsOfFourBytesAreBytes) {
+  const auto read = [this](const std::string& words) {
+    Write(std::string(kPort) + "counters/port_xmit_data", words);
+    Write(std::string(kPort) + "counters/port_xmit_wait", "7");
+    return ReadPortCounters(Paths(), "mlx5_0", 1);
+  };
+  const std::vector<DeviceCounter> before = read("18446744073709551611");
+  const std::vector<DeviceCounter> after = read("7");
+  ASSERT_EQ(before.size(), 2u);
+  EXPECT_EQ(after[0], (DeviceCounter{"port_xmit_data_bytes", 28}));
+  EXPECT_EQ(CounterChange(before[0], after[0]), 48);
+  EXPECT_EQ(after[1], (DeviceCounter{"port_xmit_wait", 7})) << "ticks stay ticks";
+}
+
+TEST_F(PortCountersTest, OfTheNetdevOfThePort) {
+  Write(std::string(kPort) + "gid_attrs/ndevs/0", "eth7\n");
+  Write("sys/class/net/eth7/statistics/rx_dropped", "3\n");
+  Write("sys/class/net/eth7/statistics/rx_packets", "900\n");
+  Write("sys/class/net/eth7/carrier_changes", "2\n");
+  Write("sys/class/net/eth8/statistics/rx_dropped", "9\n");
+  const std::vector<DeviceCounter> expected = {{"netdev.rx_dropped", 3},
+                                               {"netdev.carrier_changes", 2}};
+  EXPECT_EQ(ReadPortCounters(Paths(), "mlx5_0", 1), expected);
 }
 
 TEST_F(PortCountersTest, HowLongAReadingIsOld) {
