@@ -43,8 +43,9 @@ std::string GateLine(const GateRow& gate) {
   if (outcome.effective_samples && outcome.effective_samples != outcome.samples) {
     line += fmt::format(" worth {} independent ones", CountText(*outcome.effective_samples));
   }
-  if (outcome.samples_needed)
+  if (outcome.samples_needed) {
     line += fmt::format(", {} needed", CountText(*outcome.samples_needed));
+  }
   if (!outcome.why.empty()) line += "; " + Printable(outcome.why);
   return line;
 }

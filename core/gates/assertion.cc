@@ -25,8 +25,9 @@ Expected<std::optional<double>> ParseBaseline(std::string_view text) {
   if (!text.starts_with(kWord)) return std::optional<double>();
   std::string_view rest = Trimmed(text.substr(kWord.size()));
   if (rest.empty()) return std::optional<double>(1.0);
-  if (!rest.starts_with('*'))
+  if (!rest.starts_with('*')) {
     return Fail(UsageError(fmt::format("\"{}\" is no value", text), {}, kForm));
+  }
   rest = Trimmed(rest.substr(1));
   double factor = 0;
   const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), factor);

@@ -31,7 +31,6 @@ OrderedJson RowJson(const ComparisonRow& row) {
 Expected<ComparisonRow> RowFromJson(const json& object) {
   ComparisonRow row;
   JsonFields fields(object, "comparison.rows[]", ErrorClass::kUsage);
-  GetPoint(fields, row.point);
   GetName(fields, "side", row.side);
   GetName(fields, "metric", row.metric);
   GetName(fields, "unit", row.unit);
@@ -48,6 +47,7 @@ Expected<ComparisonRow> RowFromJson(const json& object) {
   GetName(fields, "verdict", row.verdict);
   fields.Get("runs_needed", row.runs_needed);
   GetText(fields, "why", row.why);
+  GetPoint(fields, row.point);
   return Finish(fields, std::move(row));
 }
 
@@ -61,11 +61,11 @@ OrderedJson ShiftJson(const ShiftRow& row) {
 Expected<ShiftRow> ShiftFromJson(const json& object) {
   ShiftRow row;
   JsonFields fields(object, "comparison.shifts[]", ErrorClass::kUsage);
-  GetPoint(fields, row.point);
   GetName(fields, "side", row.side);
   GetName(fields, "percent", row.percent);
   fields.Get("base_ns", row.base_ns);
   fields.Get("new_ns", row.fresh_ns);
+  GetPoint(fields, row.point);
   return Finish(fields, std::move(row));
 }
 

@@ -38,10 +38,10 @@ OrderedJson GateResultJson(const GateResult& result) {
 Expected<GateResult> GateResultFromJson(const json& object) {
   GateResult result;
   JsonFields fields(object, "gates[].results[]", ErrorClass::kRun);
-  GetPoint(fields, result.point);
   GetName(fields, "side", result.side);
   fields.Get("run", result.run);
   GetOutcome(fields, result.outcome);
+  GetPoint(fields, result.point);
   return Finish(fields, std::move(result));
 }
 

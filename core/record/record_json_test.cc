@@ -141,7 +141,7 @@ TEST(RecordJsonTest, WrongMembersAreErrorsOfClassUsageThatNameThem) {
       {"/local/device", 3, "device"},
       {"/results", json::object(), "results"},
       {"/results", {1}, "result"},
-      {"/results", {json::object()}, "point"},
+      {"/results", {json::object()}, "side"},
       {"/notices", {1}, "notices"},
       {"/error", "bad", "error"},
       {"/loopback", 1, "loopback"},

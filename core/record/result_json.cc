@@ -107,7 +107,6 @@ OrderedJson ToJson(const Result& result, ResultForm form) {
 Expected<Result> ResultFromJson(const json& object) {
   Result result;
   JsonFields fields(object, "result", ErrorClass::kRun);
-  GetPoint(fields, result.point);
   GetName(fields, "side", result.side);
   fields.Get("run", result.run);
   fields.Get("set", result.set);
@@ -116,6 +115,7 @@ Expected<Result> ResultFromJson(const json& object) {
   std::optional<Metrics> metrics;
   GetObject(fields, "metrics", MetricsFromJson, metrics);
   GetRows(fields, "intervals", IntervalFromJson, result.intervals);
+  GetPoint(fields, result.point);
   if (fields.ok() && !metrics) fields.Complain("metrics", "is missing");
   if (!fields.ok()) return Fail(fields.TakeError());
   result.metrics = std::move(*metrics);
